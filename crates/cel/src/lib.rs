@@ -1,0 +1,1 @@
+//! A typed, costed engine for the Common Expression Language.

@@ -1,0 +1,140 @@
+//! Revisioned bytes: the one seam between Pawl and a storage engine.
+//!
+//! Owns the vocabulary of the store (keys, values, revisions, events) and the contract that every backend keeps. It
+//! knows nothing of Kubernetes objects, of encryption, or of any engine: a backend may be a log on the local disk or an
+//! etcd cluster, and nothing above may be able to tell which.
+//!
+//! The contract:
+//! - Every applied write has a revision of its own, one greater than the write before it. A fresh store is at revision 1.
+//! - A write is visible (to reads, to watches, in [`Kv::revision`]) only once it would survive a crash.
+//! - A watch delivers every event of its prefix after its starting point, in the order of revisions, without gap or
+//!   duplicate, or it ends with an error that says why.
+//! - What lies below the compacted revision is answered with [`Error::Compacted`], never with a guess.
+
+mod error;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+
+pub use error::{Error, Result};
+
+/// A point in the history of the store. 0 is never the revision of a write.
+pub type Revision = u64;
+
+/// A key with its present value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyValue {
+    pub key: Bytes,
+    pub value: Bytes,
+    /// The revision of the write that created the key (anew, after a deletion).
+    pub create_revision: Revision,
+    /// The revision of the write that gave the key this value.
+    pub mod_revision: Revision,
+}
+
+/// What must hold for a write to be applied. It is checked in the same step that applies the write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// The key does not exist.
+    Absent,
+    /// The key exists and was last written at exactly this revision.
+    Revision(Revision),
+}
+
+/// What a write does to its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Stores the value; with a time to live, the store deletes the key by itself some time after it has passed.
+    Put { value: Bytes, ttl: Option<Duration> },
+    /// Removes the key. Only meaningful together with [`Expect::Revision`].
+    Delete,
+}
+
+/// One conditional write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    pub key: Bytes,
+    pub expect: Expect,
+    pub change: Change,
+}
+
+/// How a conditional write ended, when the store itself worked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Applied and durable, at this revision.
+    Applied { revision: Revision },
+    /// The expectation did not hold; this is what the key held instead. Nothing was written.
+    Conflict { current: Option<KeyValue> },
+}
+
+/// An ordered read of `start <= key < end`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RangeRequest {
+    pub start: Bytes,
+    /// Exclusive. Empty means: to the end of the key space.
+    pub end: Bytes,
+    /// 0 means no limit.
+    pub limit: usize,
+    /// `None` reads the present state.
+    pub revision: Option<Revision>,
+}
+
+/// The answer to a [`RangeRequest`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The revision that was read.
+    pub revision: Revision,
+    pub items: Vec<KeyValue>,
+    /// Whether keys follow that the limit cut off.
+    pub more: bool,
+}
+
+/// Something that happened to one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub revision: Revision,
+    pub key: Bytes,
+    /// The value now, or `None` for a deletion.
+    pub value: Option<Bytes>,
+    /// What the key held before, if it existed. Always there for a deletion.
+    pub previous: Option<KeyValue>,
+}
+
+/// What a watch says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WatchMessage {
+    /// Events in the order of their revisions; never empty.
+    Events(Vec<Event>),
+    /// Every event of the prefix up to and including this revision has been delivered.
+    Progress(Revision),
+}
+
+/// A running watch. It never ends by itself but with an error; dropping it releases what it holds.
+pub type Watch = BoxStream<'static, Result<WatchMessage>>;
+
+/// A store of revisioned bytes.
+pub trait Kv: Send + Sync + 'static {
+    /// Reads one key, as new as every write acknowledged before the call.
+    fn get(&self, key: Bytes) -> BoxFuture<'_, Result<Option<KeyValue>>>;
+
+    /// Reads a range of keys in their order, at one revision.
+    fn range(&self, request: RangeRequest) -> BoxFuture<'_, Result<Range>>;
+
+    /// Applies a write if its expectation holds. Returns once the outcome is durable.
+    fn write(&self, write: Write) -> BoxFuture<'_, Result<Outcome>>;
+
+    /// Follows all keys that start with `prefix`, beginning with the first event *after* `after`.
+    fn watch(&self, prefix: Bytes, after: Revision) -> BoxFuture<'_, Result<Watch>>;
+
+    /// The newest visible revision, as new as every write acknowledged before the call.
+    fn revision(&self) -> BoxFuture<'_, Result<Revision>>;
+
+    /// Forgets history: reads and watches below `revision` are refused from then on. The present state stays.
+    fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<()>>;
+
+    /// Whether writes are accepted, and the reason where they are not (after a failed sync, say).
+    fn health(&self) -> Result<()>;
+}
