@@ -1,0 +1,111 @@
+//! How Go prints values inside messages. Clients and people compare these texts, so they are part of the interface.
+
+use serde_json::Value;
+
+/// A string as Go's `%q` writes it.
+pub fn quote(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{7}' => out.push_str("\\a"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{b}' => out.push_str("\\v"),
+            '\u{c}' => out.push_str("\\f"),
+            c if (c as u32) < 0x20 || c == '\u{7f}' => out.push_str(&format!("\\x{:02x}", c as u32)),
+            c if c.is_control() || ('\u{e000}'..='\u{f8ff}').contains(&c) || c == '\u{feff}' => {
+                out.push_str(&format!("\\u{:04x}", c as u32));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A bad value as a field error prints it: strings quoted, everything else as JSON.
+pub fn print(value: &Value) -> String {
+    match value {
+        Value::String(text) => quote(text),
+        Value::Number(number) => print_number(number),
+        other => other.to_string(),
+    }
+}
+
+/// A value as Go's `%v` writes what `encoding/json` made of it: `map[a:1 b:[x y]]`, `<nil>`.
+pub fn print_map(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::Bool(b) => b.to_string(),
+        Value::Number(number) => print_number(number),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => format!("[{}]", items.iter().map(print_map).collect::<Vec<_>>().join(" ")),
+        Value::Object(map) => {
+            let entries: Vec<String> = map.iter().map(|(k, v)| format!("{k}:{}", print_map(v))).collect();
+            format!("map[{}]", entries.join(" "))
+        }
+    }
+}
+
+fn print_number(number: &serde_json::Number) -> String {
+    match number.as_f64() {
+        Some(float) if number.is_f64() => print_float(float),
+        _ => number.to_string(),
+    }
+}
+
+/// A float as Go's `%v` writes it: shortest form, exponents from 1e21 on.
+pub fn print_float(float: f64) -> String {
+    if float == 0.0 {
+        return "0".to_owned();
+    }
+    let magnitude = float.abs();
+    if (1e-4..1e21).contains(&magnitude) {
+        return format!("{float}");
+    }
+    let text = format!("{float:e}");
+    match text.split_once('e') {
+        Some((mantissa, exponent)) => {
+            let (sign, digits) = match exponent.strip_prefix('-') {
+                Some(digits) => ('-', digits),
+                None => ('+', exponent),
+            };
+            format!("{mantissa}e{sign}{digits:0>2}")
+        }
+        None => text,
+    }
+}
+
+/// What Go's JSON decoder calls the kind of a value.
+pub fn json_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn values_print_as_go_prints_them() {
+        assert_eq!(quote("a\"b\n"), r#""a\"b\n""#);
+        assert_eq!(print(&json!(-1)), "-1");
+        assert_eq!(print(&json!(null)), "null");
+        assert_eq!(print_map(&json!({"b": [1, "x"], "a": null})), "map[a:<nil> b:[1 x]]");
+        assert_eq!(print_float(1e21), "1e+21");
+        assert_eq!(print_float(2.5), "2.5");
+        assert_eq!(print_float(3.0), "3");
+    }
+}
