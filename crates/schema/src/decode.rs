@@ -1,0 +1,632 @@
+//! From bytes to an object of a type, in one pass.
+//!
+//! The visitor is guided by the schema: it builds the object, leaves out what the type does not have, brings scalars into
+//! their one form, adds what is always on the wire, and notes unknown and duplicate fields with their places as it goes.
+//! Like Go's decoder it goes on after a value of the wrong type and reports the first one.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use pawl_meta::quantity::Quantity;
+use pawl_meta::{go, time};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use crate::shape::Object;
+use crate::{Node, NodeId, NodeKind, Scalar, Schema, go_json};
+
+/// Nesting beyond this is refused: nothing real comes near it, and the stack stays small.
+const MAX_DEPTH: usize = 300;
+/// Upstream stops counting field findings here.
+const MAX_FINDINGS: usize = 100;
+
+/// A field that the decoder left out or that was given more than once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    Unknown { path: String, suggestion: Option<String> },
+    Duplicate { path: String },
+}
+
+impl Finding {
+    /// The words of warnings and strict errors: `unknown field "spec.x"`.
+    pub fn message(&self) -> String {
+        match self {
+            Self::Unknown { path, .. } => format!("unknown field \"{path}\""),
+            Self::Duplicate { path } => format!("duplicate field \"{path}\""),
+        }
+    }
+
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Unknown { path, .. } | Self::Duplicate { path } => path,
+        }
+    }
+}
+
+/// A decoded object and what was odd about its text.
+#[derive(Debug)]
+pub struct Decoded {
+    pub object: Map<String, Value>,
+    /// In the order of the document.
+    pub findings: Vec<Finding>,
+}
+
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum DecodeError {
+    /// Not JSON; the text is what Go says about it.
+    #[error("{0}")]
+    Syntax(String),
+    /// A value does not fit its type; the text is what Go says about it.
+    #[error("{0}")]
+    Type(String),
+}
+
+/// Decodes a JSON document as an object of the type at `root`.
+pub fn decode_json(schema: &Schema, root: NodeId, text: &[u8]) -> Result<Decoded, DecodeError> {
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    deserializer.disable_recursion_limit();
+    let context = RefCell::new(Context::default());
+    let seed = Seed { schema, node: root, context: &context, place: &Place::ROOT };
+    let value = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
+    match value {
+        Ok(value) => finish(value, context),
+        Err(error) if error.is_data() && context.borrow().too_deep => {
+            Err(DecodeError::Syntax("exceeded max depth".to_owned()))
+        }
+        Err(_) => Err(DecodeError::Syntax(invalid_text(text))),
+    }
+}
+
+/// Runs the decoder over a value that is already parsed: the result of a patch, or YAML.
+pub fn decode_value(schema: &Schema, root: NodeId, value: Value) -> Result<Decoded, DecodeError> {
+    let context = RefCell::new(Context::default());
+    let seed = Seed { schema, node: root, context: &context, place: &Place::ROOT };
+    match seed.deserialize(value) {
+        Ok(value) => finish(value, context),
+        Err(error) => Err(DecodeError::Syntax(error.to_string())),
+    }
+}
+
+fn invalid_text(text: &[u8]) -> String {
+    match std::str::from_utf8(text) {
+        Ok(_) => go_json::syntax_error(text),
+        Err(_) => "invalid UTF-8 in JSON text".to_owned(),
+    }
+}
+
+fn finish(value: Value, context: RefCell<Context>) -> Result<Decoded, DecodeError> {
+    let context = context.into_inner();
+    if let Some(error) = context.error {
+        return Err(DecodeError::Type(error));
+    }
+    let object = match value {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    };
+    Ok(Decoded { object, findings: context.findings })
+}
+
+#[derive(Default)]
+struct Context {
+    findings: Vec<Finding>,
+    /// The first value of a wrong type.
+    error: Option<String>,
+    depth: usize,
+    too_deep: bool,
+}
+
+/// The way to the value being read, linked on the stack: it costs nothing until something is wrong.
+struct Place<'p> {
+    parent: Option<&'p Place<'p>>,
+    step: Step<'p>,
+    /// The struct whose field this is, as Go's messages name it.
+    owner: &'p str,
+}
+
+enum Step<'p> {
+    Root,
+    /// A field of a struct.
+    Field(&'p str),
+    /// A key of a map.
+    Key(&'p str),
+    Index(usize),
+}
+
+impl Place<'static> {
+    const ROOT: Place<'static> = Place { parent: None, step: Step::Root, owner: "" };
+}
+
+impl Place<'_> {
+    /// `spec.containers[0].image`, as findings print it.
+    fn path(&self) -> String {
+        let mut path = self.parent.map(Place::path).unwrap_or_default();
+        match self.step {
+            Step::Root => {}
+            Step::Field(name) | Step::Key(name) => {
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                path.push_str(name);
+            }
+            Step::Index(index) => path.push_str(&format!("[{index}]")),
+        }
+        path
+    }
+
+    fn child_path(&self, name: &str) -> String {
+        Place { parent: Some(self), step: Step::Field(name), owner: "" }.path()
+    }
+
+    /// `PodSpec.spec.template.spec.hostname`: Go's way to name a field leaves indexes and keys out.
+    fn go_field(&self) -> Option<String> {
+        let mut names = Vec::new();
+        let mut owner = self.owner;
+        let mut at = Some(self);
+        while let Some(place) = at {
+            if let Step::Field(name) = place.step {
+                names.push(name);
+                if owner.is_empty() {
+                    owner = place.owner;
+                }
+            }
+            at = place.parent;
+        }
+        (!owner.is_empty()).then(|| {
+            names.reverse();
+            format!("{owner}.{}", names.join("."))
+        })
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Seed<'s, 'c> {
+    schema: &'s Schema,
+    node: NodeId,
+    context: &'c RefCell<Context>,
+    place: &'c Place<'c>,
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_, '_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        {
+            let mut context = self.context.borrow_mut();
+            context.depth += 1;
+            if context.depth > MAX_DEPTH {
+                context.too_deep = true;
+                return Err(D::Error::custom("exceeded max depth"));
+            }
+        }
+        let value = deserializer.deserialize_any(self);
+        self.context.borrow_mut().depth -= 1;
+        value
+    }
+}
+
+impl Seed<'_, '_> {
+    fn node(&self) -> &Node {
+        self.schema.node(self.node)
+    }
+
+    /// Notes that a value has the wrong type and reads on.
+    fn mismatch(&self, what: &str) -> Value {
+        let go = &self.node().go;
+        let text = match self.place.go_field() {
+            Some(field) => format!("json: cannot unmarshal {what} into Go struct field {field} of type {go}"),
+            None => format!("json: cannot unmarshal {what} into Go value of type {go}"),
+        };
+        self.refuse(text)
+    }
+
+    fn refuse(&self, text: String) -> Value {
+        self.context.borrow_mut().error.get_or_insert(text);
+        Value::Null
+    }
+
+    fn find(&self, finding: Finding) {
+        let mut context = self.context.borrow_mut();
+        if context.findings.len() < MAX_FINDINGS {
+            context.findings.push(finding);
+        }
+    }
+
+    fn text(self, text: &str) -> Value {
+        match &self.node().kind {
+            NodeKind::Any | NodeKind::Scalar(Scalar::String | Scalar::IntOrString) => Value::from(text),
+            NodeKind::Scalar(scalar) => self.special(*scalar, text),
+            _ => self.mismatch("string"),
+        }
+    }
+
+    /// Scalars that are written as strings and have one form.
+    fn special(self, scalar: Scalar, text: &str) -> Value {
+        match scalar {
+            Scalar::Bytes => match BASE64.decode(text.replace(['\n', '\r'], "")) {
+                Ok(bytes) => Value::from(BASE64.encode(bytes)),
+                Err(error) => {
+                    let at = match error {
+                        base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => at,
+                        base64::DecodeError::InvalidLength(at) => at.saturating_sub(at % 4),
+                        base64::DecodeError::InvalidPadding => text.len(),
+                    };
+                    self.refuse(format!("illegal base64 data at input byte {at}"))
+                }
+            },
+            Scalar::Time | Scalar::MicroTime => {
+                let (form, layout): (fn(&str) -> Option<String>, _) = match scalar {
+                    Scalar::Time => (time::normalize, "2006-01-02T15:04:05Z07:00"),
+                    _ => (time::normalize_micro, "2006-01-02T15:04:05.000000Z07:00"),
+                };
+                match form(text) {
+                    Some(text) => Value::from(text),
+                    None => {
+                        let quoted = go::quote(text);
+                        self.refuse(format!("parsing time {quoted} as {layout:?}: cannot parse {quoted} as \"2006\""))
+                    }
+                }
+            }
+            Scalar::Quantity => match Quantity::parse(text) {
+                Ok(quantity) => Value::from(quantity.to_string()),
+                Err(error) => self.refuse(error.to_owned()),
+            },
+            Scalar::Duration => Value::from(text),
+            _ => self.mismatch("string"),
+        }
+    }
+
+    fn number(self, number: Number) -> Value {
+        let fits = |min: i128, max: i128| {
+            let value = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
+            value.is_some_and(|v| (min..=max).contains(&v))
+        };
+        let scalar = match &self.node().kind {
+            NodeKind::Any => return Value::Number(untyped(number)),
+            NodeKind::Scalar(scalar) => *scalar,
+            _ => return self.mismatch("number"),
+        };
+        let ok = match scalar {
+            Scalar::Int32 | Scalar::IntOrString => fits(i32::MIN.into(), i32::MAX.into()),
+            Scalar::Int64 => fits(i64::MIN.into(), i64::MAX.into()),
+            Scalar::Uint32 => fits(0, u32::MAX.into()),
+            Scalar::Uint64 => fits(0, u64::MAX.into()),
+            Scalar::Float64 => return Value::Number(untyped(number)),
+            Scalar::Quantity => {
+                return match Quantity::parse(&number.to_string()) {
+                    Ok(quantity) => Value::from(quantity.to_string()),
+                    Err(error) => self.refuse(error.to_owned()),
+                };
+            }
+            Scalar::Time | Scalar::MicroTime | Scalar::Duration => {
+                return self.refuse("json: cannot unmarshal number into Go value of type string".to_owned());
+            }
+            Scalar::String | Scalar::Bytes | Scalar::Bool => return self.mismatch("number"),
+        };
+        if ok { Value::Number(number) } else { self.mismatch(&format!("number {}", literal(&number))) }
+    }
+}
+
+/// A number as it stood in the document, as nearly as can be told.
+fn literal(number: &Number) -> String {
+    number.to_string()
+}
+
+/// Outside of integer fields, Go writes a float without a fraction like an integer.
+fn untyped(number: Number) -> Number {
+    match number.as_f64() {
+        #[expect(clippy::cast_possible_truncation, reason = "checked to be whole and small enough")]
+        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => Number::from(float as i64),
+        _ => number,
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_, '_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_bool<E>(self, v: bool) -> Result<Value, E> {
+        Ok(match self.node().kind {
+            NodeKind::Any | NodeKind::Scalar(Scalar::Bool) => Value::Bool(v),
+            NodeKind::Scalar(Scalar::Time | Scalar::MicroTime | Scalar::Duration) => {
+                self.refuse("json: cannot unmarshal bool into Go value of type string".to_owned())
+            }
+            NodeKind::Scalar(Scalar::IntOrString) => {
+                self.refuse("json: cannot unmarshal bool into Go value of type int32".to_owned())
+            }
+            NodeKind::Scalar(Scalar::Quantity) => self.refuse(pawl_meta::quantity::FORMAT_ERROR.to_owned()),
+            _ => self.mismatch("bool"),
+        })
+    }
+
+    fn visit_i64<E>(self, v: i64) -> Result<Value, E> {
+        Ok(self.number(v.into()))
+    }
+
+    fn visit_u64<E>(self, v: u64) -> Result<Value, E> {
+        Ok(self.number(v.into()))
+    }
+
+    fn visit_f64<E>(self, v: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(v).map_or(Value::Null, |number| self.number(number)))
+    }
+
+    fn visit_str<E>(self, v: &str) -> Result<Value, E> {
+        Ok(self.text(v))
+    }
+
+    fn visit_string<E>(self, v: String) -> Result<Value, E> {
+        // A patched value hands over its strings: keep them where nothing has to change.
+        let kept = matches!(self.node().kind, NodeKind::Any | NodeKind::Scalar(Scalar::String | Scalar::IntOrString));
+        Ok(if kept { Value::String(v) } else { self.text(&v) })
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let (item, go_owner) = match &self.node().kind {
+            NodeKind::List(item) => (*item, self.place.owner),
+            NodeKind::Any => (self.node, ""),
+            _ => {
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                return Ok(self.mismatch("array"));
+            }
+        };
+        let mut items = Vec::with_capacity(seq.size_hint().unwrap_or(0).min(1024));
+        loop {
+            let place = Place { parent: Some(self.place), step: Step::Index(items.len()), owner: go_owner };
+            match seq.next_element_seed(Seed { node: item, place: &place, ..self })? {
+                None => break,
+                Some(value) => items.push(self.item(item, value)),
+            }
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Value, A::Error> {
+        match &self.node().kind {
+            NodeKind::Object(object) => self.object(object, map),
+            NodeKind::Map(value) => self.entries(*value, map),
+            NodeKind::Any => self.entries(self.node, map),
+            _ => {
+                drain(map)?;
+                Ok(self.mismatch("object"))
+            }
+        }
+    }
+}
+
+impl Seed<'_, '_> {
+    fn object<'de, A: MapAccess<'de>>(self, object: &Object, mut access: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        // Fields seen so far, one bit each: what was given and left out again still counts as given.
+        let mut seen = Seen::default();
+        while let Some(name) = access.next_key::<Name<'de>>()? {
+            let name = name.as_str();
+            match object.position(name).and_then(|at| Some((at, object.fields.get(at)?))) {
+                Some((at, field)) => {
+                    let owner = object.struct_name(field);
+                    let place = Place { parent: Some(self.place), step: Step::Field(name), owner };
+                    let value = access.next_value_seed(Seed { node: field.node, place: &place, ..self })?;
+                    if seen.insert(at) {
+                        self.find(Finding::Duplicate { path: place.path() });
+                        let earlier = map.remove(name);
+                        let merged = merge(earlier, value);
+                        if !self.schema.is_omitted(field, &merged) {
+                            map.insert(name.to_owned(), merged);
+                        }
+                    } else if !self.schema.is_omitted(field, &value) {
+                        let value = if value.is_null() { self.null_of(field) } else { Some(value) };
+                        if let Some(value) = value {
+                            map.insert(name.to_owned(), value);
+                        }
+                    }
+                }
+                None if self.node().preserve_unknown => {
+                    let place = Place { parent: Some(self.place), step: Step::Field(name), owner: "" };
+                    let value = access.next_value_seed(Untyped { seed: Seed { place: &place, ..self } })?;
+                    if let Some(earlier) = map.insert(name.to_owned(), value) {
+                        drop(earlier);
+                        self.find(Finding::Duplicate { path: place.path() });
+                    }
+                }
+                None => {
+                    access.next_value::<IgnoredAny>()?;
+                    let suggestion = nearest(object, name);
+                    self.find(Finding::Unknown { path: self.place.child_path(name), suggestion });
+                }
+            }
+        }
+        self.schema.complete(object, &mut map);
+        Ok(Value::Object(map))
+    }
+
+    /// What an explicit null means for a field that is always written: nil where Go has nil, else the zero value.
+    fn null_of(&self, field: &crate::Field) -> Option<Value> {
+        let nil = field.pointer
+            || self.schema.node(field.node).nullable
+            || matches!(self.schema.node(field.node).kind, NodeKind::List(_) | NodeKind::Map(_) | NodeKind::Any);
+        nil.then_some(Value::Null)
+    }
+
+    fn entries<'de, A: MapAccess<'de>>(self, value: NodeId, mut access: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(name) = access.next_key::<Name<'de>>()? {
+            let name = name.as_str();
+            let place = Place { parent: Some(self.place), step: Step::Key(name), owner: self.place.owner };
+            let read = access.next_value_seed(Seed { node: value, place: &place, ..self })?;
+            let read = self.item(value, read);
+            if map.contains_key(name) {
+                self.find(Finding::Duplicate { path: place.path() });
+            }
+            map.insert(name.to_owned(), read);
+        }
+        Ok(Value::Object(map))
+    }
+
+    /// A null among items or map values is the zero value of their type, as in Go.
+    fn item(&self, node: NodeId, value: Value) -> Value {
+        if !value.is_null() {
+            return value;
+        }
+        match &self.schema.node(node).kind {
+            NodeKind::Scalar(Scalar::String) => Value::from(""),
+            NodeKind::Scalar(Scalar::Bool) => Value::from(false),
+            NodeKind::Scalar(Scalar::Quantity) => Value::from("0"),
+            NodeKind::Scalar(Scalar::Int32 | Scalar::Int64 | Scalar::IntOrString) => Value::from(0),
+            NodeKind::Object(object) => {
+                let mut map = Map::new();
+                self.schema.complete(object, &mut map);
+                Value::Object(map)
+            }
+            _ => Value::Null,
+        }
+    }
+}
+
+/// Reads a value of which nothing is declared; only duplicates count.
+struct Untyped<'s, 'c> {
+    seed: Seed<'s, 'c>,
+}
+
+impl<'de> DeserializeSeed<'de> for Untyped<'_, '_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        let any = SCHEMA_ANY.with(|(schema, node)| {
+            let seed = Seed { schema, node: *node, context: self.seed.context, place: self.seed.place };
+            seed.deserialize(deserializer)
+        });
+        any
+    }
+}
+
+thread_local! {
+    static SCHEMA_ANY: (Schema, NodeId) = {
+        let mut builder = crate::SchemaBuilder::new();
+        let id = builder.add(Node::new(NodeKind::Any, "interface {}"));
+        (builder.build().unwrap_or_default(), id)
+    };
+}
+
+/// A key, borrowed from the text where it has no escapes.
+enum Name<'de> {
+    Borrowed(&'de str),
+    Owned(String),
+}
+
+impl Name<'_> {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Borrowed(name) => name,
+            Self::Owned(name) => name,
+        }
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Name<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameVisitor;
+        impl<'de> Visitor<'de> for NameVisitor {
+            type Value = Name<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a key")
+            }
+            fn visit_borrowed_str<E>(self, v: &'de str) -> Result<Name<'de>, E> {
+                Ok(Name::Borrowed(v))
+            }
+            fn visit_str<E>(self, v: &str) -> Result<Name<'de>, E> {
+                Ok(Name::Owned(v.to_owned()))
+            }
+            fn visit_string<E>(self, v: String) -> Result<Name<'de>, E> {
+                Ok(Name::Owned(v))
+            }
+        }
+        deserializer.deserialize_str(NameVisitor)
+    }
+}
+
+/// Which fields of an object have been given.
+#[derive(Default)]
+struct Seen {
+    low: u128,
+    high: Vec<usize>,
+}
+
+impl Seen {
+    /// Whether it was there already.
+    fn insert(&mut self, at: usize) -> bool {
+        if at < 128 {
+            let bit = 1u128 << at;
+            let was = self.low & bit != 0;
+            self.low |= bit;
+            return was;
+        }
+        let was = self.high.contains(&at);
+        self.high.push(at);
+        was
+    }
+}
+
+/// Go decodes a repeated field into what is already there: objects grow, everything else is replaced.
+fn merge(earlier: Option<Value>, later: Value) -> Value {
+    match (earlier, later) {
+        (Some(Value::Object(mut old)), Value::Object(new)) => {
+            for (key, value) in new {
+                let merged = merge(old.remove(&key), value);
+                old.insert(key, merged);
+            }
+            Value::Object(old)
+        }
+        (Some(earlier), Value::Null) => earlier,
+        (_, later) => later,
+    }
+}
+
+fn drain<'de, A: MapAccess<'de>>(mut map: A) -> Result<(), A::Error> {
+    while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+    Ok(())
+}
+
+/// The known field that an unknown one was probably meant to be.
+fn nearest(object: &Object, name: &str) -> Option<String> {
+    let limit = match name.chars().count() {
+        0..=2 => 0,
+        3..=5 => 1,
+        _ => 2,
+    };
+    let candidates = object.fields.iter().map(|field| (distance(name, &field.name), &field.name));
+    candidates.filter(|(d, _)| *d <= limit).min_by_key(|(d, _)| *d).map(|(_, name)| name.to_string())
+}
+
+/// Edits (insert, delete, replace, swap of neighbours) between two names, ignoring case.
+fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.chars().flat_map(char::to_lowercase).take(64).collect();
+    let b: Vec<char> = b.chars().flat_map(char::to_lowercase).take(64).collect();
+    let mut before: Vec<usize> = Vec::new();
+    let mut previous: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, cb) in b.iter().enumerate() {
+            let at = |row: &Vec<usize>, k: usize| row.get(k).copied().unwrap_or(usize::MAX / 2);
+            let mut cost =
+                (at(&previous, j) + usize::from(ca != cb)).min(at(&previous, j + 1) + 1).min(at(&row, j) + 1);
+            let swapped = i > 0 && j > 0 && a.get(i - 1) == Some(cb) && b.get(j - 1) == Some(ca);
+            if swapped {
+                cost = cost.min(at(&before, j - 1) + 1);
+            }
+            row.push(cost);
+        }
+        before = std::mem::replace(&mut previous, row);
+    }
+    previous.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+use super::*;
+use crate::{Field, Presence, SchemaBuilder};
+use proptest::prelude::*;
+use serde_json::json;
+
+/// `{name: string, spec: {replicas: *int32, on: bool, tags: [string], at: Time, size: Quantity, kept: struct}}`
+fn schema() -> (Schema, NodeId) {
+    let mut b = SchemaBuilder::new();
+    let scalar = |b: &mut SchemaBuilder, s, go: &str| b.add(Node::new(NodeKind::Scalar(s), go));
+    let string = scalar(&mut b, Scalar::String, "string");
+    let int = scalar(&mut b, Scalar::Int32, "int32");
+    let boolean = scalar(&mut b, Scalar::Bool, "bool");
+    let time = scalar(&mut b, Scalar::Time, "v1.Time");
+    let quantity = scalar(&mut b, Scalar::Quantity, "resource.Quantity");
+    let tags = b.add(Node::new(NodeKind::List(string), "[]string"));
+    let data = b.add(Node::new(NodeKind::Map(string), "map[string]string"));
+    let any = b.add(Node::new(NodeKind::Any, "runtime.RawExtension"));
+    let field = |name: &str, node, pointer, presence| Field { pointer, presence, ..Field::new(name, node) };
+    let empty = b.add(Node::new(NodeKind::Object(Object::new("t.v1.Empty", vec![])), "v1.Empty"));
+    let fields = vec![
+        field("replicas", int, true, Presence::OmitEmpty),
+        field("on", boolean, false, Presence::OmitEmpty),
+        field("tags", tags, false, Presence::OmitEmpty),
+        field("at", time, true, Presence::OmitEmpty),
+        field("size", quantity, true, Presence::OmitEmpty),
+        field("kept", empty, false, Presence::OmitEmpty),
+        field("rules", tags, false, Presence::Always),
+    ];
+    let spec = b.define("t.v1.Spec", Node::new(NodeKind::Object(Object::new("t.v1.Spec", fields)), "v1.Spec"));
+    let fields = vec![
+        field("name", string, false, Presence::OmitEmpty),
+        field("data", data, false, Presence::OmitEmpty),
+        field("spec", spec, true, Presence::OmitEmpty),
+        field("raw", any, true, Presence::OmitEmpty),
+    ];
+    let root = b.define("t.v1.Thing", Node::new(NodeKind::Object(Object::new("t.v1.Thing", fields)), "v1.Thing"));
+    (b.build().unwrap(), root)
+}
+
+fn check(text: &str, expect: Value, findings: &[&str]) {
+    let (schema, root) = schema();
+    let decoded = decode_json(&schema, root, text.as_bytes()).unwrap();
+    assert_eq!(Value::Object(decoded.object), expect, "{text}");
+    assert_eq!(decoded.findings.iter().map(Finding::message).collect::<Vec<_>>(), findings, "{text}");
+}
+
+fn refuse(text: &str, expect: &str) {
+    let (schema, root) = schema();
+    assert_eq!(decode_json(&schema, root, text.as_bytes()).unwrap_err().to_string(), expect, "{text}");
+}
+
+#[test]
+fn objects_take_the_form_they_have_on_the_wire() {
+    check(r#"{"spec":{}}"#, json!({"spec": {"kept": {}, "rules": null}}), &[]);
+    check(
+        r#"{"name":"","spec":{"replicas":0,"on":false,"tags":[],"rules":[]}}"#,
+        json!({"spec": {"replicas": 0, "kept": {}, "rules": []}}),
+        &[],
+    );
+    check(
+        r#"{"spec":{"at":"2024-01-02T03:04:05+01:00","size":"0.5","replicas":null,"kept":null}}"#,
+        json!({"spec": {"at": "2024-01-02T02:04:05Z", "size": "500m", "kept": {}, "rules": null}}),
+        &[],
+    );
+    check("null", json!({}), &[]);
+}
+
+#[test]
+fn unknown_and_duplicate_fields_are_found_in_document_order() {
+    check(
+        r#"{"nmae":1,"data":{"a":"1","a":"2"},"spec":{"x":{"y":1},"replicas":1,"replicas":2},"data":{"b":"3"}}"#,
+        json!({"data": {"a": "2", "b": "3"}, "spec": {"replicas": 2, "kept": {}, "rules": null}}),
+        &[
+            "unknown field \"nmae\"",
+            "duplicate field \"data.a\"",
+            "unknown field \"spec.x\"",
+            "duplicate field \"spec.replicas\"",
+            "duplicate field \"data\"",
+        ],
+    );
+    let (schema, root) = schema();
+    let decoded = decode_json(&schema, root, br#"{"spec":{"replcias":1}}"#).unwrap();
+    assert_eq!(
+        decoded.findings,
+        [Finding::Unknown { path: "spec.replcias".to_owned(), suggestion: Some("replicas".to_owned()) }]
+    );
+}
+
+#[test]
+fn wrong_types_are_told_in_gos_words() {
+    refuse(
+        r#"{"spec":{"replicas":"x"}}"#,
+        "json: cannot unmarshal string into Go struct field Spec.spec.replicas of type int32",
+    );
+    refuse(
+        r#"{"spec":{"replicas":1.5}}"#,
+        "json: cannot unmarshal number 1.5 into Go struct field Spec.spec.replicas of type int32",
+    );
+    refuse(r#"{"spec":[]}"#, "json: cannot unmarshal array into Go struct field Thing.spec of type v1.Spec");
+    refuse(r#"{"data":{"a":1}}"#, "json: cannot unmarshal number into Go struct field Thing.data of type string");
+    refuse(
+        r#"{"spec":{"tags":[1]}}"#,
+        "json: cannot unmarshal number into Go struct field Spec.spec.tags of type string",
+    );
+    refuse(r#"{"spec":{"#, "unexpected end of JSON input");
+    refuse(&format!("{}1{}", "{\"raw\":".repeat(5000), "}".repeat(5000)), "exceeded max depth");
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let (schema, root) = schema();
+        let _ = decode_json(&schema, root, &bytes);
+    }
+
+    #[test]
+    fn decoding_twice_changes_nothing(replicas in any::<i32>(), on in any::<bool>(), tags in proptest::collection::vec("[a-z]{0,3}", 0..3)) {
+        let (schema, root) = schema();
+        let text = json!({"spec": {"replicas": replicas, "on": on, "tags": tags}}).to_string();
+        let once = decode_json(&schema, root, text.as_bytes()).unwrap().object;
+        let twice = decode_value(&schema, root, Value::Object(once.clone())).unwrap().object;
+        prop_assert_eq!(once, twice);
+    }
+}

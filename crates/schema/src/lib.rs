@@ -1,0 +1,14 @@
+//! What objects look like: types, and how bytes become objects of a type.
+//!
+//! Owns the schema of every kind (built-in and custom alike), the one-pass decoder that builds an object, prunes it and
+//! records unknown and duplicate fields, and the reading of YAML. It knows nothing of requests, of storage or of who asks.
+
+mod decode;
+mod go_json;
+mod shape;
+pub mod yaml;
+mod zero;
+
+pub use decode::{DecodeError, Decoded, Finding, decode_json, decode_value};
+pub use go_json::syntax_error;
+pub use shape::{Field, ListType, Node, NodeId, NodeKind, Object, Patch, Presence, Scalar, Schema, SchemaBuilder};

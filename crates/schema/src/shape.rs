@@ -1,0 +1,264 @@
+//! The shape of objects: a graph of nodes, built once per set of types and shared by everything that reads objects.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+/// The place of a node in its [`Schema`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(u32);
+
+/// A set of types that refer to each other.
+#[derive(Debug, Default)]
+pub struct Schema {
+    nodes: Vec<Node>,
+    names: HashMap<Box<str>, NodeId>,
+}
+
+/// What may stand at one place of an object.
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub kind: NodeKind,
+    /// How Go names the type in messages: `v1.PodSpec`, `int32`, `map[string]string`.
+    pub go: Box<str>,
+    /// Written as a whole: owned and replaced as one value by apply (structs and maps).
+    pub atomic: bool,
+    pub list: ListType,
+    pub patch: Patch,
+    /// Unknown fields are kept and not reported.
+    pub preserve_unknown: bool,
+    /// The object is a resource of its own: its kind, apiVersion and metadata are known without being declared.
+    pub embedded: bool,
+    /// An explicit null is a value.
+    pub nullable: bool,
+    /// In protobuf a message of its own around the list (`ExtraValue`).
+    pub wrapped: bool,
+}
+
+#[derive(Clone, Debug)]
+pub enum NodeKind {
+    Object(Object),
+    Map(NodeId),
+    List(NodeId),
+    Scalar(Scalar),
+    /// Any JSON value.
+    Any,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scalar {
+    String,
+    Bytes,
+    Bool,
+    Int32,
+    Int64,
+    Uint32,
+    Uint64,
+    Float64,
+    Time,
+    MicroTime,
+    Duration,
+    Quantity,
+    IntOrString,
+}
+
+/// How the items of a list are told apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ListType {
+    #[default]
+    Atomic,
+    Set,
+    Map(Vec<Box<str>>),
+}
+
+/// What a strategic merge patch does with a field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Patch {
+    pub merge: bool,
+    pub replace: bool,
+    pub retain_keys: bool,
+    pub merge_key: Option<Box<str>>,
+}
+
+/// An object with declared fields, in the order of declaration.
+#[derive(Clone, Debug, Default)]
+pub struct Object {
+    /// The name of its type: `core.v1.PodSpec`; empty for a schema that names none.
+    pub name: Box<str>,
+    pub fields: Vec<Field>,
+    index: HashMap<Box<str>, usize>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Field {
+    pub name: Box<str>,
+    pub node: NodeId,
+    pub presence: Presence,
+    /// Behind a pointer in Go: a zero value is kept apart from an absent one.
+    pub pointer: bool,
+    /// The protobuf field number; 0 where it has none.
+    pub number: u32,
+    /// For a field of an embedded struct: the numbers of the messages around it in protobuf, outermost first.
+    pub inline: Vec<u32>,
+    pub required: bool,
+    pub default: Option<Value>,
+    pub allowed: Vec<Box<str>>,
+    /// The struct that declares the field, where it is not the object's own type (embedded structs).
+    pub owner: Option<Box<str>>,
+}
+
+/// Which values of a field are left out on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// Written whatever it is.
+    Always,
+    /// Left out when empty: false, 0, "", no items, no pointer. A struct is never empty.
+    OmitEmpty,
+    /// Left out when zero, structs included.
+    OmitZero,
+}
+
+impl Schema {
+    pub fn node(&self, id: NodeId) -> &Node {
+        // Ids are only made by the builder of this schema.
+        #[expect(clippy::indexing_slicing, reason = "ids are indexes into the schema that made them")]
+        &self.nodes[id.0 as usize]
+    }
+
+    /// The node of a named type.
+    pub fn named(&self, name: &str) -> Option<NodeId> {
+        self.names.get(name).copied()
+    }
+
+    /// Every named type.
+    pub fn types(&self) -> impl Iterator<Item = (&str, NodeId)> {
+        self.names.iter().map(|(name, id)| (&**name, *id))
+    }
+
+    /// The object at a node, where it is one.
+    pub fn object(&self, id: NodeId) -> Option<&Object> {
+        match &self.node(id).kind {
+            NodeKind::Object(object) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// The node below `id` at a dotted path of fields.
+    pub fn at(&self, id: NodeId, path: &str) -> Option<NodeId> {
+        path.split('.').try_fold(id, |at, name| Some(self.object(at)?.field(name)?.node))
+    }
+}
+
+impl Node {
+    pub fn new(kind: NodeKind, go: impl Into<Box<str>>) -> Self {
+        Self {
+            kind,
+            go: go.into(),
+            atomic: false,
+            list: ListType::Atomic,
+            patch: Patch::default(),
+            preserve_unknown: false,
+            embedded: false,
+            nullable: false,
+            wrapped: false,
+        }
+    }
+}
+
+impl Object {
+    pub fn new(name: impl Into<Box<str>>, fields: Vec<Field>) -> Self {
+        let index = fields.iter().enumerate().map(|(i, f)| (f.name.clone(), i)).collect();
+        Self { name: name.into(), fields, index }
+    }
+
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.get(*self.index.get(name)?)
+    }
+
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        self.index.get(name).copied()
+    }
+
+    /// The Go name of the struct that declares a field: `PodSpec`.
+    pub fn struct_name<'f>(&'f self, field: &'f Field) -> &'f str {
+        let name = field.owner.as_deref().unwrap_or(&self.name);
+        name.rsplit('.').next().unwrap_or(name)
+    }
+}
+
+impl Field {
+    pub fn new(name: impl Into<Box<str>>, node: NodeId) -> Self {
+        Self {
+            name: name.into(),
+            node,
+            presence: Presence::OmitEmpty,
+            pointer: true,
+            number: 0,
+            inline: Vec::new(),
+            required: false,
+            default: None,
+            allowed: Vec::new(),
+            owner: None,
+        }
+    }
+}
+
+/// Builds a [`Schema`]; named types may be used before they are defined.
+#[derive(Default)]
+pub struct SchemaBuilder {
+    nodes: Vec<Option<Node>>,
+    names: HashMap<Box<str>, NodeId>,
+}
+
+impl SchemaBuilder {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a node that nothing refers to by name.
+    pub fn add(&mut self, node: Node) -> NodeId {
+        let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        self.nodes.push(Some(node));
+        id
+    }
+
+    /// The id of a named type, which may be defined later.
+    pub fn reference(&mut self, name: &str) -> NodeId {
+        if let Some(id) = self.names.get(name) {
+            return *id;
+        }
+        let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        self.nodes.push(None);
+        self.names.insert(name.into(), id);
+        id
+    }
+
+    /// Says what a named type is.
+    pub fn define(&mut self, name: &str, node: Node) -> NodeId {
+        let id = self.reference(name);
+        if let Some(slot) = self.nodes.get_mut(id.0 as usize) {
+            *slot = Some(node);
+        }
+        id
+    }
+
+    /// The node of a type that has been defined already.
+    pub fn defined(&self, name: &str) -> Option<&Node> {
+        self.nodes.get(self.names.get(name)?.0 as usize)?.as_ref()
+    }
+
+    /// The finished schema, or the names that were used and never defined.
+    pub fn build(self) -> Result<Schema, Vec<String>> {
+        let missing: Vec<String> = self
+            .names
+            .iter()
+            .filter(|(_, id)| self.nodes.get(id.0 as usize).is_none_or(Option::is_none))
+            .map(|(name, _)| name.to_string())
+            .collect();
+        if missing.is_empty() {
+            Ok(Schema { nodes: self.nodes.into_iter().flatten().collect(), names: self.names })
+        } else {
+            Err(missing)
+        }
+    }
+}
