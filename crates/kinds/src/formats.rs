@@ -408,3 +408,77 @@ fn scale(suffix: &str) -> Option<(i128, i32)> {
         }
     }
 }
+
+/// An address that an endpoint may have: none that only means something on one machine or one link.
+pub fn endpoint_ip(text: &str) -> Vec<String> {
+    let Ok(address) = without_leading_zeros(text).parse::<IpAddr>() else {
+        return vec!["must be a valid IP address".to_string()];
+    };
+    let address = address.to_canonical();
+    let mut found = Vec::new();
+    if address.is_unspecified() {
+        found.push(format!("may not be unspecified ({text})"));
+    }
+    if address.is_loopback() {
+        found.push("may not be in the loopback range (127.0.0.0/8, ::1/128)".to_string());
+    }
+    let (link_local, link_multicast) = match address {
+        IpAddr::V4(v4) => (v4.is_link_local(), v4.octets().starts_with(&[224, 0, 0])),
+        IpAddr::V6(v6) => {
+            let first = u128::from(v6) >> 112;
+            (first & 0xffc0 == 0xfe80, first & 0xff0f == 0xff02)
+        }
+    };
+    if link_local {
+        found.push("may not be in the link-local range (169.254.0.0/16, fe80::/10)".to_string());
+    }
+    if link_multicast {
+        found.push("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)".to_string());
+    }
+    found
+}
+
+/// Whether the text is an IP address in any spelling, leading zeros included.
+pub fn is_ip(text: &str) -> bool {
+    without_leading_zeros(text).parse::<IpAddr>().is_ok()
+}
+
+/// A path below a domain (`acme.io/foo`). Each finding comes with the part that is wrong; an empty text is for the
+/// caller to report.
+pub fn domain_prefixed_path(text: &str) -> Vec<(String, String)> {
+    let (host, path) = match text.split_once('/') {
+        Some((host, path)) if !host.is_empty() && !path.is_empty() => (host, path),
+        _ => {
+            let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
+            return vec![(text.to_string(), detail.to_string())];
+        }
+    };
+    let mut found: Vec<(String, String)> =
+        dns1123_subdomain(host).into_iter().map(|detail| (host.to_string(), detail)).collect();
+    if !path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte)) {
+        let detail = pattern_text("Invalid path", r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", &[]);
+        found.push((path.to_string(), detail));
+    }
+    found
+}
+
+/// A domain name of two segments at least, a final dot allowed. Each finding comes with the part that is wrong; an empty
+/// text is for the caller to report.
+pub fn fully_qualified_domain(text: &str) -> Vec<(String, String)> {
+    let name = text.strip_suffix('.').unwrap_or(text);
+    let details = dns1123_subdomain(name);
+    if !details.is_empty() {
+        return vec![(name.to_string(), details.join(","))];
+    }
+    if !name.contains('.') {
+        let detail = "should be a domain with at least two segments separated by dots";
+        return vec![(name.to_string(), detail.to_string())];
+    }
+    for label in name.split('.') {
+        let details = dns1123_label(label);
+        if !details.is_empty() {
+            return vec![(label.to_string(), details.join(","))];
+        }
+    }
+    Vec::new()
+}
