@@ -1,0 +1,11 @@
+//! The built-in kinds, as data.
+//!
+//! A built-in kind is a custom resource that ships in the binary: resources, types, defaults and rules are facts in
+//! `facts/`, read on first use. Code stands here only where data cannot say it, beside its kind and found by its name.
+//! It knows nothing of requests or storage.
+
+mod resource;
+mod types;
+
+pub use resource::{Facts, NameRule, Resource, Subresource, builtin};
+pub use types::{openapi_name, schema};
