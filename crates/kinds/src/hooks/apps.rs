@@ -1,0 +1,97 @@
+//! What rules cannot say about Deployment, StatefulSet, DaemonSet and ControllerRevision.
+
+use serde_json::{Map, Value};
+
+use super::pods;
+use super::pods::equal;
+use super::read;
+use crate::rules::{Check, Errors, FieldPath};
+
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+/// The number of `3` or `30%`; zero for anything else.
+fn int_or_percent(value: Option<&Value>) -> i64 {
+    match value {
+        Some(Value::Number(number)) => number.as_i64().unwrap_or_default(),
+        Some(Value::String(text)) => text.strip_suffix('%').unwrap_or(text).parse().unwrap_or_default(),
+        _ => 0,
+    }
+}
+
+/// A rolling update of a Deployment must be able to move.
+pub fn rolling_update_moves(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    let unavailable = object.get("maxUnavailable");
+    if int_or_percent(unavailable) == 0 && int_or_percent(object.get("maxSurge")) == 0 {
+        let shown = unavailable.cloned().unwrap_or(Value::from(0));
+        errors.invalid(&path.child("maxUnavailable"), shown, "may not be 0 when `maxSurge` is 0");
+    }
+}
+
+/// A rolling update of a DaemonSet takes away or adds, and one of the two it must do.
+pub fn daemon_set_moves(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    let surge = object.get("maxSurge");
+    match (int_or_percent(object.get("maxUnavailable")) != 0, int_or_percent(surge) != 0) {
+        (true, true) => {
+            let shown = surge.cloned().unwrap_or_default();
+            errors.invalid(&path.child("maxSurge"), shown, "may not be set when maxUnavailable is non-zero");
+        }
+        (false, false) => errors.required(&path.child("maxUnavailable"), "cannot be 0 when maxSurge is 0"),
+        _ => {}
+    }
+}
+
+/// A rolling update of a StatefulSet may take away at least one.
+pub fn stateful_set_unavailable(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    if let Some(unavailable) = object.get("maxUnavailable").filter(|value| !value.is_null())
+        && int_or_percent(Some(unavailable)) == 0
+    {
+        errors.invalid(&path.child("maxUnavailable"), unavailable.clone(), "cannot be 0");
+    }
+}
+
+/// The claim templates of a StatefulSet tell their kind, whatever the client said.
+pub fn claim_template_kinds(object: &mut Map<String, Value>) {
+    let Some(Value::Array(templates)) = object.get_mut("volumeClaimTemplates") else { return };
+    for template in templates.iter_mut().filter_map(Value::as_object_mut) {
+        template.insert("kind".to_string(), Value::from("PersistentVolumeClaim"));
+        template.insert("apiVersion".to_string(), Value::from("v1"));
+    }
+}
+
+/// The annotations of a StatefulSet's template are looked at a second time.
+pub fn statefulset_template_annotations(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    let empty = Map::new();
+    let template = read::map(object, "template").unwrap_or(&empty);
+    pods::template_annotations(cx, template, &path.child("template"), errors);
+}
+
+fn template_generation(object: &Map<String, Value>) -> i64 {
+    let annotations = read::deep(object, &["metadata", "annotations"]);
+    annotations.and_then(|annotations| read::text(annotations, TEMPLATE_GENERATION).parse().ok()).unwrap_or_default()
+}
+
+fn set_template_generation(object: &mut Map<String, Value>, generation: i64) {
+    if let Some(annotations) = read::map_mut(object, "metadata").and_then(|meta| read::map_mut(meta, "annotations")) {
+        annotations.insert(TEMPLATE_GENERATION.to_string(), Value::from(generation.to_string()));
+    }
+}
+
+/// The first template of a DaemonSet.
+pub fn daemon_set_first_generation(object: &mut Map<String, Value>) {
+    let generation = template_generation(object).max(1);
+    set_template_generation(object, generation);
+}
+
+/// Every other template counts one more.
+pub fn daemon_set_next_generation(new: &mut Map<String, Value>, old: &Map<String, Value>) {
+    let template = |object: &Map<String, Value>| read::map(object, "spec").and_then(|spec| spec.get("template")).cloned();
+    let changed = !equal(template(new).as_ref(), template(old).as_ref());
+    set_template_generation(new, template_generation(old) + i64::from(changed));
+}
+
+/// The data of a revision is an object. That it is there was checked before.
+pub fn revision_data_object(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    if object.get("data").is_some_and(|data| !data.is_null() && !data.is_object()) {
+        errors.required(&path.child("data"), "data must be a valid JSON object");
+    }
+}
