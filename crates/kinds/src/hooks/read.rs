@@ -1,0 +1,82 @@
+//! How hooks look into objects: loosely, without a panic, a missing or mistyped field being the zero value of its type.
+//! The schema has refused wrong types before a hook runs.
+
+use serde_json::{Map, Value};
+
+/// The text of a field, empty when absent.
+pub fn text<'a>(object: &'a Map<String, Value>, field: &str) -> &'a str {
+    object.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The number of a field, zero when absent.
+pub fn number(object: &Map<String, Value>, field: &str) -> i64 {
+    object.get(field).and_then(Value::as_i64).unwrap_or_default()
+}
+
+/// Whether a field is true.
+pub fn truth(object: &Map<String, Value>, field: &str) -> bool {
+    object.get(field).and_then(Value::as_bool).unwrap_or_default()
+}
+
+/// The items of a field, none when absent.
+pub fn list<'a>(object: &'a Map<String, Value>, field: &str) -> &'a [Value] {
+    object.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The object in a field.
+pub fn map<'a>(object: &'a Map<String, Value>, field: &str) -> Option<&'a Map<String, Value>> {
+    object.get(field).and_then(Value::as_object)
+}
+
+/// The object below a path of fields.
+pub fn deep<'a>(object: &'a Map<String, Value>, fields: &[&str]) -> Option<&'a Map<String, Value>> {
+    fields.iter().try_fold(object, |at, field| map(at, field))
+}
+
+/// The objects among the items of a field, with their places.
+pub fn objects<'a>(object: &'a Map<String, Value>, field: &str) -> impl Iterator<Item = (usize, &'a Map<String, Value>)> {
+    list(object, field).iter().enumerate().filter_map(|(at, item)| item.as_object().map(|item| (at, item)))
+}
+
+/// Whether a field is present and not null: what a Go pointer tells.
+pub fn present(object: &Map<String, Value>, field: &str) -> bool {
+    object.get(field).is_some_and(|value| !value.is_null())
+}
+
+/// Whether two fields hold the same, absent being the same as null, and as an empty text, list or map.
+pub fn same(one: &Map<String, Value>, other: &Map<String, Value>, field: &str) -> bool {
+    let of = |object: &Map<String, Value>| object.get(field).filter(|value| !is_zero(value)).cloned();
+    of(one) == of(other)
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(truth) => !truth,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+    }
+}
+
+/// The object in a field, made when absent; nothing when something else stands there.
+pub fn map_mut<'a>(object: &'a mut Map<String, Value>, field: &str) -> Option<&'a mut Map<String, Value>> {
+    let value = object.entry(field).or_insert_with(|| Value::Object(Map::new()));
+    if value.is_null() {
+        *value = Value::Object(Map::new());
+    }
+    value.as_object_mut()
+}
+
+/// Sets a field that is not set.
+pub fn default_to(object: &mut Map<String, Value>, field: &str, value: impl Into<Value>) {
+    if object.get(field).is_none_or(is_zero) {
+        object.insert(field.to_string(), value.into());
+    }
+}
+
+/// The items of a list of texts.
+pub fn texts<'a>(object: &'a Map<String, Value>, field: &str) -> Vec<&'a str> {
+    list(object, field).iter().filter_map(Value::as_str).collect()
+}
