@@ -1,5 +1,5 @@
 //! The store on a real directory: what a user of the crate sees first.
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed expectation is how a test reports")]
 
 use std::path::Path;
 use std::sync::Arc;
