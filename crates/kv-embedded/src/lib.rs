@@ -25,6 +25,8 @@ mod log;
 mod read;
 mod recovery;
 mod segment;
+#[cfg(feature = "testing")]
+pub mod simulated;
 mod snapshot;
 mod state;
 mod watch;
@@ -43,7 +45,11 @@ use tokio::sync::watch as channel;
 
 use committer::{Committer, Queue, Request, closed};
 use compaction::Compactor;
-use disk::{Directory, Disk, Lock};
+#[cfg(not(feature = "testing"))]
+use disk::Disk;
+use disk::{Directory, Lock};
+#[cfg(feature = "testing")]
+pub use disk::{Disk, DiskFile};
 use log::Log;
 use segment::Segments;
 use state::State;
@@ -105,6 +111,12 @@ impl Store {
         })
     }
 
+    /// Opens the store on a disk that is not a directory.
+    #[cfg(feature = "testing")]
+    pub fn open_on(disk: Arc<dyn Disk>, options: Options) -> Result<Arc<Self>> {
+        Self::start(disk, None, options)
+    }
+
     fn start(disk: Arc<dyn Disk>, lock: Option<Lock>, options: Options) -> Result<Arc<Self>> {
         let recovered = recovery::recover(&*disk, options.window_bytes)?;
         let segments = Arc::new(Segments(recovered.segments.into()));
@@ -130,7 +142,8 @@ impl Store {
     async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<Result<T>>) -> Request) -> Result<T> {
         let (reply, answer) = oneshot::channel();
         self.shared.queue.push(request(reply))?;
-        answer.await.map_err(|_| closed())?
+        // Every request that was taken is answered, unless the committer itself came to grief.
+        answer.await.map_err(|_| Error::Unknown("the committer ended".to_owned()))?
     }
 
     /// A conflict with what is visible is one, whatever else is under way: the write can have been tried right now.

@@ -164,7 +164,10 @@ impl Replay<'_> {
                     }
                 }
                 None => {
-                    let last_batch = self.replay_last(&mut segment, &file, size)?;
+                    let Some(last_batch) = self.replay_last(&mut segment, &file, size)? else {
+                        // Made and never used. Its header may be one that a failed sync forgot: make it again.
+                        break;
+                    };
                     self.make_durable(&segment, &file, last_batch)?;
                 }
             }
@@ -247,8 +250,7 @@ impl Replay<'_> {
 
     /// After a failed sync a kernel may show bytes that it no longer means to write. The last batch is the only one that
     /// can be in this state: unless it was acknowledged, write it once more.
-    fn make_durable(&self, segment: &Segment, file: &Arc<dyn DiskFile>, last_batch: Option<u64>) -> Result<()> {
-        let Some(offset) = last_batch else { return Ok(()) };
+    fn make_durable(&self, segment: &Segment, file: &Arc<dyn DiskFile>, offset: u64) -> Result<()> {
         if self.mark.is_some_and(|mark| (mark.segment, mark.end) >= (segment.number, segment.end)) {
             return Ok(());
         }
