@@ -11,6 +11,8 @@
 //!   duplicate, or it ends with an error that says why.
 //! - What lies below the compacted revision is answered with [`Error::Compacted`], never with a guess.
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod error;
 
 use std::time::Duration;
