@@ -24,7 +24,10 @@ pub fn validate_liens(new: &Object, old: Option<&Object>, enabled: bool, errors:
         let list: Vec<String> = added.iter().map(|l| pawl_meta::go::quote(l)).collect();
         errors.forbidden(
             &path,
-            format!("no new liens can be added if the object is being deleted, found new liens []string{{{}}}", list.join(", ")),
+            format!(
+                "no new liens can be added if the object is being deleted, found new liens []string{{{}}}",
+                list.join(", ")
+            ),
         );
     }
     if liens.len() > MAX_LIENS && liens.len() > before.len() {
@@ -94,7 +97,9 @@ mod tests {
             json!(["plain"]),
             None,
             true,
-            &["metadata.liens[0]: Invalid value: \"plain\": must be a namespaced key (for example 'example.com/in-use')"],
+            &[
+                "metadata.liens[0]: Invalid value: \"plain\": must be a namespaced key (for example 'example.com/in-use')",
+            ],
         );
         check(
             json!([format!("example.com/{}", "a".repeat(253))]),

@@ -145,7 +145,8 @@ mod tests {
     fn body_and_query_both_count() {
         let joined = DeleteOptions::join(&map(json!({})), &map(json!({"dryRun": ["All"]}))).unwrap();
         assert!(DeleteOptions::read(&joined).unwrap().dry_run);
-        let refused = DeleteOptions::join(&map(json!({"gracePeriodSeconds": 1})), &map(json!({"gracePeriodSeconds": 2})));
+        let refused =
+            DeleteOptions::join(&map(json!({"gracePeriodSeconds": 1})), &map(json!({"gracePeriodSeconds": 2})));
         assert_eq!(refused.unwrap_err().code, 422);
     }
 

@@ -76,7 +76,8 @@ pub fn judge(deletion: &Deletion<'_>) -> Verdict {
 
 /// Whether a stored object that is being deleted has nothing left that holds it: the write that made it so removes it.
 pub fn completes(object: &Object, traits: Traits) -> bool {
-    let grace = object.metadata().and_then(|m| m.get("deletionGracePeriodSeconds")).and_then(Value::as_i64).unwrap_or(0);
+    let grace =
+        object.metadata().and_then(|m| m.get("deletionGracePeriodSeconds")).and_then(Value::as_i64).unwrap_or(0);
     object.is_deleting()
         && grace == 0
         && object.meta_strings("finalizers").is_empty()

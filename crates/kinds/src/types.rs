@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use pawl_schema::{Field, ListType, Node, NodeId, NodeKind, Object, Patch, Presence, Scalar, Schema, SchemaBuilder};
-use serde_json::Value;
 
 const FACTS: &str = include_str!("../facts/types.facts");
 
@@ -268,7 +267,7 @@ fn go_name(kind: &str) -> String {
 
 /// Whether a value may be a default: parsed here so that the table test can look at all of them.
 #[cfg(test)]
-fn defaults(schema: &Schema) -> Vec<(String, Value)> {
+fn defaults(schema: &Schema) -> Vec<(String, serde_json::Value)> {
     let mut found = Vec::new();
     for (name, id) in schema.types() {
         for field in schema.object(id).map(|o| o.fields.as_slice()).unwrap_or_default() {

@@ -83,14 +83,19 @@ impl Storage {
     }
 
     /// Writes under a condition, and waits until the caches show it.
-    pub async fn write(&self, stored: &Stored, key: &str, expect: Expect, value: Option<Put>) -> Result<Written, Status> {
+    pub async fn write(
+        &self,
+        stored: &Stored,
+        key: &str,
+        expect: Expect,
+        value: Option<Put>,
+    ) -> Result<Written, Status> {
         let full_key = stored.full_key(key);
         let change = match value {
             None => Change::Delete,
-            Some(Put { value, ttl }) => Change::Put {
-                value: self.transform.to_store(&full_key, value).map_err(Status::internal)?,
-                ttl,
-            },
+            Some(Put { value, ttl }) => {
+                Change::Put { value: self.transform.to_store(&full_key, value).map_err(Status::internal)?, ttl }
+            }
         };
         let write = Write { key: Bytes::from(full_key), expect, change };
         match self.kv.write(write).await.map_err(|e| store_error(&e))? {
@@ -98,12 +103,10 @@ impl Storage {
                 self.wait_for(revision).await?;
                 Ok(Written::Applied(revision))
             }
-            Outcome::Conflict { current } => {
-                Ok(Written::Conflict(current.map(|kv| {
-                    let revision = kv.mod_revision;
-                    Arc::new(self.entry(stored, key, revision, kv.value))
-                })))
-            }
+            Outcome::Conflict { current } => Ok(Written::Conflict(current.map(|kv| {
+                let revision = kv.mod_revision;
+                Arc::new(self.entry(stored, key, revision, kv.value))
+            }))),
         }
     }
 
@@ -162,7 +165,8 @@ impl Storage {
                     for event in &events {
                         let Ok(full_key) = std::str::from_utf8(&event.key) else { continue };
                         if let Some((stored, key)) = table.place(full_key) {
-                            let entry = event.value.clone().map(|v| Arc::new(self.entry(stored, key, event.revision, v)));
+                            let entry =
+                                event.value.clone().map(|v| Arc::new(self.entry(stored, key, event.revision, v)));
                             stored.cache.apply(event.revision, key, entry);
                         }
                     }
@@ -192,6 +196,7 @@ impl Storage {
 }
 
 /// A value to store.
+#[derive(Clone)]
 pub struct Put {
     pub value: Bytes,
     pub ttl: Option<Duration>,

@@ -45,7 +45,10 @@ pub enum WatchItem {
     Added(Arc<Entry>),
     Modified(Arc<Entry>),
     Deleted(Arc<Entry>),
-    Bookmark { revision: Revision, initial_events_end: bool },
+    Bookmark {
+        revision: Revision,
+        initial_events_end: bool,
+    },
     /// The watch ends with this.
     Error(Status),
 }
@@ -83,7 +86,10 @@ impl Watcher {
                 storage.wait_for(at_least).await?;
                 // The revision is read before the objects: an event in between is told twice, never left out.
                 let revision = if at_least == 0 { storage.applied() } else { storage.catch_up().await? };
-                let entries: Vec<_> = stored.cache.objects_at(revision).unwrap_or_else(|| stored.cache.objects())
+                let entries: Vec<_> = stored
+                    .cache
+                    .objects_at(revision)
+                    .unwrap_or_else(|| stored.cache.objects())
                     .iter()
                     .filter(|(_, e)| request.scope.includes(e) && request.selection.matches(e, &stored.select))
                     .map(|(_, e)| Arc::clone(e))
@@ -159,7 +165,8 @@ impl Watcher {
             Some(Ok(WatchMessage::Events(events))) => {
                 for event in events {
                     *cursor = event.revision;
-                    let Some(key) = std::str::from_utf8(&event.key).ok().and_then(|k| k.strip_prefix(&self.stored.prefix))
+                    let Some(key) =
+                        std::str::from_utf8(&event.key).ok().and_then(|k| k.strip_prefix(&self.stored.prefix))
                     else {
                         continue;
                     };

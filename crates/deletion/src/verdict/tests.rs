@@ -13,7 +13,15 @@ fn options(value: Value) -> DeleteOptions {
 fn judge_it(target: Value, opts: Value, traits: Traits, liens_hold: bool) -> Verdict {
     let resource = GroupResource::new("", "configmaps");
     let (target, options) = (object(target), options(opts));
-    judge(&Deletion { object: &target, resource: &resource, kind: "ConfigMap", options: &options, traits, liens_hold, now: NOW })
+    judge(&Deletion {
+        object: &target,
+        resource: &resource,
+        kind: "ConfigMap",
+        options: &options,
+        traits,
+        liens_hold,
+        now: NOW,
+    })
 }
 
 /// What a verdict comes to, in one line.
@@ -44,7 +52,11 @@ fn finalizers_and_propagation() {
     let plain = json!({"metadata": {"name": "c"}});
     check(plain.clone(), json!({}), "remove grace=- finalizers=[]");
     check(plain.clone(), json!({"propagationPolicy": "Background"}), "remove grace=- finalizers=[]");
-    check(plain.clone(), json!({"propagationPolicy": "Foreground"}), "mark grace=0 finalizers=[\"foregroundDeletion\"]");
+    check(
+        plain.clone(),
+        json!({"propagationPolicy": "Foreground"}),
+        "mark grace=0 finalizers=[\"foregroundDeletion\"]",
+    );
     check(plain.clone(), json!({"propagationPolicy": "Orphan"}), "mark grace=0 finalizers=[\"orphan\"]");
     check(plain.clone(), json!({"orphanDependents": true}), "mark grace=0 finalizers=[\"orphan\"]");
     check(plain, json!({"orphanDependents": false}), "remove grace=- finalizers=[]");
