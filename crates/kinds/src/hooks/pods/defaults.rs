@@ -201,11 +201,24 @@ pub fn pod_status_ips(object: &mut Map<String, Value>) {
     }
 }
 
-/// A new pod is pending, and its class of service is known from its resources.
+/// A new pod is pending, and its class of service is known from its resources. Gates hold it back from the scheduler.
 pub fn pod_initial_status(object: &mut Map<String, Value>) {
     let empty = Map::new();
     let class = resources::quality_of_service(read::map(object, "spec").unwrap_or(&empty));
-    object.insert("status".to_string(), json!({ "phase": "Pending", "qosClass": class }));
+    let gated = read::map(object, "spec").is_some_and(|spec| !read::list(spec, "schedulingGates").is_empty());
+    let mut status = json!({ "phase": "Pending", "qosClass": class });
+    if gated && let Some(status) = status.as_object_mut() {
+        let condition = json!({
+            "type": "PodScheduled",
+            "status": "False",
+            "lastProbeTime": null,
+            "lastTransitionTime": "@now",
+            "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+        });
+        status.insert("conditions".to_string(), json!([condition]));
+    }
+    object.insert("status".to_string(), status);
 }
 
 /// Label keys named by affinity terms and spread constraints become part of their selectors, with the values that the
