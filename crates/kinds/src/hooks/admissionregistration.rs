@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::network::each;
 use super::read;
+use super::report::each;
 use crate::formats;
 use crate::rules::{Check, Errors, FieldPath};
 
@@ -240,8 +240,27 @@ fn group_version(text: &str, at: &FieldPath, errors: &mut Errors) {
 pub fn cel_identifier(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
     let name = read::text(object, "name");
     let reserved = [
-        "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
-        "let", "loop", "package", "namespace", "return", "var", "void", "while",
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
     ];
     if !name.trim().is_empty() && (!formats::c_identifier(name).is_empty() || reserved.contains(&name)) {
         errors.invalid(&path.child("name"), name, "must be a valid CEL identifier");
@@ -332,7 +351,12 @@ pub fn mutating_operations(_cx: &Check<'_>, object: &Map<String, Value>, path: &
 }
 
 /// The same for a binding.
-pub fn mutating_binding_operations(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn mutating_binding_operations(
+    _cx: &Check<'_>,
+    object: &Map<String, Value>,
+    path: &FieldPath,
+    errors: &mut Errors,
+) {
     if let Some(resources) = read::deep(object, &["spec", "matchResources"]) {
         operations_of(resources, &path.child("spec").child("matchResources"), errors);
     }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::network::each;
+use super::report::each;
 use super::{quantities, read};
 use crate::formats;
 use crate::rules::{Check, Errors, FieldPath};
@@ -147,7 +147,8 @@ pub fn quantity_of(name: &str, value: &Value, at: &FieldPath, errors: &mut Error
 
 /// The features that a node declares are sorted names.
 pub fn node_declared_features(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let features = read::map(object, "status").map(|status| read::texts(status, "declaredFeatures")).unwrap_or_default();
+    let features =
+        read::map(object, "status").map(|status| read::texts(status, "declaredFeatures")).unwrap_or_default();
     let at = path.child("status").child("declaredFeatures");
     for (index, pair) in features.windows(2).enumerate() {
         let [one, next] = pair else { continue };
@@ -188,7 +189,8 @@ pub fn node_pod_ranges_update(
     if before.is_empty() {
         return;
     }
-    let changes = if now.len() == before.len() { now.iter().zip(&before).filter(|(one, other)| one != other).count() } else { 1 };
+    let changes =
+        if now.len() == before.len() { now.iter().zip(&before).filter(|(one, other)| one != other).count() } else { 1 };
     for _ in 0..changes {
         let detail = "node updates may not change podCIDR except from \"\" to valid";
         errors.forbidden(&path.child("spec").child("podCIDRs"), detail);
@@ -239,14 +241,17 @@ pub fn priority_class_value(_cx: &Check<'_>, object: &Map<String, Value>, path: 
     }
     let reason = match name {
         "system-node-critical" if value != 2_000_001_000 => format!("value of {name} PriorityClass must be 2000001000"),
-        "system-cluster-critical" if value != 2_000_000_000 => format!("value of {name} PriorityClass must be 2000000000"),
+        "system-cluster-critical" if value != 2_000_000_000 => {
+            format!("value of {name} PriorityClass must be 2000000000")
+        }
         "system-node-critical" | "system-cluster-critical" if read::truth(object, "globalDefault") => {
             format!("globalDefault of {name} PriorityClass must be false")
         }
         "system-node-critical" | "system-cluster-critical" => return,
         _ => format!("{name} is not a known system priority class"),
     };
-    let detail = format!("priority class names with 'system-' prefix are reserved for system use only. error: {reason}");
+    let detail =
+        format!("priority class names with 'system-' prefix are reserved for system use only. error: {reason}");
     errors.forbidden(&path.child("metadata").child("name"), detail);
 }
 

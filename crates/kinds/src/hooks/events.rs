@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::network::each;
 use super::read;
+use super::report::each;
 use crate::formats;
 use crate::rules::{Check, Errors, FieldPath};
 
@@ -78,7 +78,9 @@ pub fn event_strict(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPa
         errors.invalid(&path.child("count"), "", "needs to be unset");
     }
     let source = read::map(object, "source");
-    if source.is_some_and(|source| !read::text(source, "component").is_empty() || !read::text(source, "host").is_empty()) {
+    if source
+        .is_some_and(|source| !read::text(source, "component").is_empty() || !read::text(source, "host").is_empty())
+    {
         errors.invalid(&path.child("source"), "", "needs to be unset");
     }
 }

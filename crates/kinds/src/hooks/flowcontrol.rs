@@ -3,13 +3,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::network::each;
 use super::read;
+use super::report::each;
 use crate::formats;
 use crate::rules::{Check, Errors, FieldPath};
 
-const VERBS: [&str; 9] =
-    ["create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"];
+const VERBS: [&str; 9] = ["create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"];
 
 /// The first place is kept for the schema that exempts.
 pub fn flow_schema_first(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
@@ -221,7 +220,8 @@ pub fn queuing_hand_size(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fi
     } else if hand > queues {
         errors.invalid(&at, hand, format!("should not be greater than queues ({queues})"));
     } else if entropy_bits(queues, hand) > 60 {
-        let detail = format!("required entropy bits of deckSize {queues} and handSize {hand} should not be greater than 60");
+        let detail =
+            format!("required entropy bits of deckSize {queues} and handSize {hand} should not be greater than 60");
         errors.invalid(&at, hand, detail);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::cluster::quantity_of;
-use super::network::each;
+use super::report::each;
 use super::{quantities, read};
 use crate::formats;
 use crate::rules::{Check, Errors, FieldPath};
@@ -212,13 +212,20 @@ fn fill(object: &mut Map<String, Value>, field: &str, from: &str) {
     }
 }
 
-/// One kind of limit: its type stands once, its resources are known, its amounts fit each other.
-pub fn limit_range_item(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+/// The type of a limit is one that is known, or has a prefix.
+pub fn limit_range_type(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
     let kind = read::text(object, "type");
-    limit_type(kind, path, errors);
-    if repeats_earlier(cx, object) {
-        errors.duplicate(&path.child("type"), kind);
+    let found = formats::qualified_name(kind);
+    let known = kind.contains('/') || matches!(kind, "Pod" | "Container" | "PersistentVolumeClaim");
+    if found.is_empty() && !known {
+        errors.invalid(&path.child("type"), kind, "must be a standard limit type or fully qualified");
     }
+    each(found, &path.child("type"), kind, errors);
+}
+
+/// One kind of limit: its resources are known, its amounts fit each other.
+pub fn limit_range_item(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    let kind = read::text(object, "type");
     let mut names = BTreeSet::new();
     for field in ["max", "min"] {
         limit_names(object, field, path, &mut names, errors);
@@ -230,7 +237,8 @@ pub fn limit_range_item(cx: &Check<'_>, object: &Map<String, Value>, path: &Fiel
             errors.forbidden(&path.child(field), "may not be specified when `type` is 'Pod'");
         }
     }
-    let bounded = ["min", "max"].iter().any(|field| read::map(object, field).is_some_and(|list| list.contains_key("storage")));
+    let bounded =
+        ["min", "max"].iter().any(|field| read::map(object, field).is_some_and(|list| list.contains_key("storage")));
     if kind == "PersistentVolumeClaim" && !bounded {
         let detail = "either minimum or maximum storage value is required, but neither was provided";
         errors.required(&path.child("limits"), detail);
@@ -239,22 +247,6 @@ pub fn limit_range_item(cx: &Check<'_>, object: &Map<String, Value>, path: &Fiel
     for name in names {
         limit_amounts(object, &name, kind == "Pod", path, errors);
     }
-}
-
-fn limit_type(kind: &str, path: &FieldPath, errors: &mut Errors) {
-    let found = formats::qualified_name(kind);
-    let known = kind.contains('/') || matches!(kind, "Pod" | "Container" | "PersistentVolumeClaim");
-    if found.is_empty() && !known {
-        errors.invalid(&path.child("type"), kind, "must be a standard limit type or fully qualified");
-    }
-    each(found, &path.child("type"), kind, errors);
-}
-
-/// Whether an earlier item of the range has the same type. Items are told apart by where they lie.
-fn repeats_earlier(cx: &Check<'_>, object: &Map<String, Value>) -> bool {
-    let limits = cx.root.pointer("/spec/limits").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let earlier = limits.iter().filter_map(Value::as_object).take_while(|item| !std::ptr::eq(*item, object));
-    earlier.into_iter().any(|item| read::text(item, "type") == read::text(object, "type"))
 }
 
 fn limit_names(

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::network::each;
+use super::report::each;
 use super::{quantities, read};
 use crate::formats;
 use crate::rules::{Check, Errors, FieldPath};
@@ -75,7 +75,8 @@ pub fn device_request_references(cx: &Check<'_>, object: &Map<String, Value>, pa
 }
 
 fn request_reference(reference: &str, names: &BTreeSet<String>, at: &FieldPath, errors: &mut Errors) {
-    let detail = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
+    let detail =
+        "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
     if reference.split('/').count() > 2 {
         errors.invalid(at, reference, detail);
         return;
@@ -90,7 +91,8 @@ fn request_reference(reference: &str, names: &BTreeSet<String>, at: &FieldPath, 
 
 /// The names by which requests can be meant, in a claim or in a template of one.
 fn request_names(root: &Value) -> BTreeSet<String> {
-    let devices = root.pointer("/spec/devices").or_else(|| root.pointer("/spec/spec/devices")).and_then(Value::as_object);
+    let devices =
+        root.pointer("/spec/devices").or_else(|| root.pointer("/spec/spec/devices")).and_then(Value::as_object);
     let mut names = BTreeSet::new();
     for (_, request) in devices.into_iter().flat_map(|devices| read::objects(devices, "requests")) {
         let name = read::text(request, "name");
@@ -103,7 +105,12 @@ fn request_names(root: &Value) -> BTreeSet<String> {
 }
 
 /// A constraint is about one attribute: the same everywhere, or different everywhere.
-pub fn device_constraint_attribute(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn device_constraint_attribute(
+    _cx: &Check<'_>,
+    object: &Map<String, Value>,
+    path: &FieldPath,
+    errors: &mut Errors,
+) {
     for field in ["matchAttribute", "distinctAttribute"] {
         if read::present(object, field) {
             let name = read::text(object, field);
@@ -253,8 +260,11 @@ pub fn claim_device_status(_cx: &Check<'_>, object: &Map<String, Value>, path: &
         }
     };
     let results = read::deep(status, &["allocation", "devices"]);
-    let allocated: BTreeSet<String> =
-        results.into_iter().flat_map(|devices| read::objects(devices, "results")).map(|(_, device)| id(device)).collect();
+    let allocated: BTreeSet<String> = results
+        .into_iter()
+        .flat_map(|devices| read::objects(devices, "results"))
+        .map(|(_, device)| id(device))
+        .collect();
     let mut seen = BTreeSet::new();
     for (index, device) in read::objects(status, "devices") {
         let at = path.child("status").child("devices").index(index);
@@ -626,7 +636,9 @@ pub fn slice_counters(_cx: &Check<'_>, object: &Map<String, Value>, path: &Field
 
 /// What one device takes of a node's own resources counts once, unless said otherwise.
 pub fn device_mapping_multipliers(object: &mut Map<String, Value>) {
-    let Some(mappings) = object.get_mut("nodeAllocatableResourceMappings").and_then(Value::as_object_mut) else { return };
+    let Some(mappings) = object.get_mut("nodeAllocatableResourceMappings").and_then(Value::as_object_mut) else {
+        return;
+    };
     for mapping in mappings.values_mut().filter_map(Value::as_object_mut) {
         read::default_to(mapping, "allocationMultiplier", "1");
     }
