@@ -29,7 +29,9 @@ fn version_finding(reference: &Map<String, Value>, core_allowed: bool) -> Option
 /// The version of what is scaled names a group, but for a ReplicationController. One that is not touched stays as it is.
 pub fn scale_target_version(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
     let old = cx.old.and_then(Value::as_object).and_then(|old| read::deep(old, &["spec", "scaleTargetRef"]));
-    if old.is_some_and(|old| ["apiVersion", "kind"].iter().all(|field| read::text(old, field) == read::text(object, field))) {
+    if old.is_some_and(|old| {
+        ["apiVersion", "kind"].iter().all(|field| read::text(old, field) == read::text(object, field))
+    }) {
         return;
     }
     let core_allowed = read::text(object, "kind") == "ReplicationController";
@@ -54,7 +56,8 @@ pub fn described_object_version(cx: &Check<'_>, object: &Map<String, Value>, pat
 /// A metric has the source that its type names, and no other.
 pub fn metric_sources(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
     let kind = read::text(object, "type");
-    let mut present: Vec<(&str, &str)> = SOURCES.into_iter().filter(|(_, field)| read::present(object, field)).collect();
+    let mut present: Vec<(&str, &str)> =
+        SOURCES.into_iter().filter(|(_, field)| read::present(object, field)).collect();
     if present.len() == 1 {
         return;
     }
@@ -67,8 +70,8 @@ pub fn metric_sources(_cx: &Check<'_>, object: &Map<String, Value>, path: &Field
 /// To come back from nothing there must be something to measure that is not a pod.
 pub fn metrics_for_scale_to_zero(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
     let to_zero = object.get("minReplicas").and_then(Value::as_i64) == Some(0);
-    let measured = read::objects(object, "metrics")
-        .any(|(_, metric)| matches!(read::text(metric, "type"), "Object" | "External"));
+    let measured =
+        read::objects(object, "metrics").any(|(_, metric)| matches!(read::text(metric, "type"), "Object" | "External"));
     if to_zero && !measured {
         let detail = "must specify at least one Object or External metric to support scaling to zero replicas";
         errors.forbidden(&path.child("metrics"), detail);

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::job_status::{condition, count_indexes};
 use crate::formats;
 use crate::hooks::pods::equal;
+use crate::hooks::pods::warnings::{changed_template, name_as_host};
 use crate::hooks::read;
 use crate::rules::{Check, Errors, FieldPath};
 
@@ -26,7 +27,8 @@ fn copy_labels(job: &mut Map<String, Value>) {
 
 /// A Job without labels has those of its template. While the server's own are still to be added, that waits for them.
 pub fn job_labels(object: &mut Map<String, Value>) {
-    let generated = template_labels(object).is_some_and(|labels| UID_LABELS.iter().any(|key| labels.contains_key(*key)));
+    let generated =
+        template_labels(object).is_some_and(|labels| UID_LABELS.iter().any(|key| labels.contains_key(*key)));
     let manual = read::map(object, "spec").is_some_and(|spec| read::truth(spec, "manualSelector"));
     if generated || manual {
         copy_labels(object);
@@ -161,7 +163,8 @@ pub fn job_index_limits(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
     if failed.is_none() {
         errors.required(&at, "must be specified when completions is above 100000");
     }
-    let detail = "must be less than or equal to 10000 when completions are above 100000 and used with backoff limit per index";
+    let detail =
+        "must be less than or equal to 10000 when completions are above 100000 and used with backoff limit per index";
     if let Some(parallelism) = number("parallelism").filter(|parallelism| *parallelism > 10_000) {
         errors.invalid(&path.child("parallelism"), parallelism, detail);
     }
@@ -343,4 +346,47 @@ fn take_over(object: &mut Map<String, Value>, field: &str, value: Option<&Value>
         Some(value) => object.insert(field.to_string(), value.clone()),
         None => object.remove(field),
     };
+}
+
+/// What a client is warned of when it writes a Job.
+pub fn job_warnings(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, warnings: &mut Vec<String>) {
+    spec_warnings(cx, object, &["spec"], path, warnings);
+}
+
+/// What a client is warned of when it writes a CronJob.
+pub fn cron_job_warnings(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, warnings: &mut Vec<String>) {
+    spec_warnings(cx, object, &["spec", "jobTemplate", "spec"], path, warnings);
+    let schedule = read::map(object, "spec").map_or("", |spec| read::text(spec, "schedule"));
+    if cx.old.is_some() && schedule.contains("TZ") {
+        warnings.push(
+            "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+                .to_string(),
+        );
+    }
+}
+
+fn spec_warnings(
+    cx: &Check<'_>,
+    object: &Map<String, Value>,
+    fields: &[&str],
+    path: &FieldPath,
+    warnings: &mut Vec<String>,
+) {
+    if cx.old.is_none() {
+        let name = read::map(object, "metadata").map_or("", |meta| read::text(meta, "name"));
+        name_as_host(name, "Pod names and hostnames", warnings);
+    }
+    if let Some(spec) = read::deep(object, fields)
+        && read::text(spec, "completionMode") == "Indexed"
+        && read::number(spec, "completions") > 100_000
+        && read::number(spec, "parallelism") > 10_000
+    {
+        let at = fields.iter().fold(path.clone(), |at, field| at.child(field));
+        warnings.push(format!(
+            "{at}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
+        ));
+    }
+    let mut template = fields.to_vec();
+    template.push("template");
+    changed_template(cx, object, &template, path, warnings);
 }

@@ -124,7 +124,10 @@ fn times(now: &Side<'_>, then: &Side<'_>, at: &FieldPath, errors: &mut Errors) {
 
 fn finished(now: &Side<'_>, then: &Side<'_>, at: &FieldPath, errors: &mut Errors) {
     let place = at.child("conditions");
-    if (now.failed() != then.failed() || changed(now, then, "failedIndexes")) && now.failed() && !now.is("FailureTarget") {
+    if (now.failed() != then.failed() || changed(now, then, "failedIndexes"))
+        && now.failed()
+        && !now.is("FailureTarget")
+    {
         let detail = "cannot set Failed=True condition without the FailureTarget=true condition";
         errors.invalid_omitted(&place, detail);
     }
@@ -138,8 +141,13 @@ fn finished(now: &Side<'_>, then: &Side<'_>, at: &FieldPath, errors: &mut Errors
     if (ended || changed(now, then, "active")) && active > 0 && now.finished() {
         errors.invalid(&at.child("active"), active, "active>0 is invalid for finished job");
     }
-    let never_to_start = read::truth(now.spec, "suspend") && now.spec.get("completions").and_then(Value::as_i64) == Some(0);
-    if (ended || changed(now, then, "startTime")) && !never_to_start && now.text("startTime").is_empty() && now.finished() {
+    let never_to_start =
+        read::truth(now.spec, "suspend") && now.spec.get("completions").and_then(Value::as_i64) == Some(0);
+    if (ended || changed(now, then, "startTime"))
+        && !never_to_start
+        && now.text("startTime").is_empty()
+        && now.finished()
+    {
         errors.required(&at.child("startTime"), "startTime is required for finished job");
     }
     if (ended || changed(now, then, "uncountedTerminatedPods"))
@@ -156,7 +164,8 @@ fn indexes(now: &Side<'_>, then: &Side<'_>, at: &FieldPath, errors: &mut Errors)
     let completions = now.spec.get("completions").and_then(Value::as_i64);
     let completed = now.text("completedIndexes");
     let failed = now.status.get("failedIndexes").and_then(Value::as_str);
-    let (completed_changed, failed_changed) = (changed(now, then, "completedIndexes"), changed(now, then, "failedIndexes"));
+    let (completed_changed, failed_changed) =
+        (changed(now, then, "completedIndexes"), changed(now, then, "failedIndexes"));
     let (at_completed, at_failed) = (at.child("completedIndexes"), at.child("failedIndexes"));
     let limited = read::present(now.spec, "backoffLimitPerIndex");
     if let Some(completions) = completions {
@@ -270,8 +279,7 @@ pub(crate) fn count_indexes(text: &str, completions: i64) -> Result<i64, String>
 
 fn interval_of(text: &str, completions: i64) -> Result<(i64, i64), String> {
     let index = |part: &str| {
-        let number: i64 =
-            part.parse().map_err(|_| format!("cannot convert string to integer for index: {part:?}"))?;
+        let number: i64 = part.parse().map_err(|_| format!("cannot convert string to integer for index: {part:?}"))?;
         if number >= completions { Err(format!("too large index: {part:?}")) } else { Ok(number) }
     };
     let parts: Vec<&str> = text.split('-').collect();

@@ -53,7 +53,10 @@ fn is_tag(tag: &str) -> bool {
 /// A repository is a path of lower-case components, the first of which may be a host.
 fn is_repository(path: &str) -> bool {
     let is_host = |part: &str| {
-        part.contains('.') || part.contains(':') || part == "localhost" || part.bytes().any(|byte| byte.is_ascii_uppercase())
+        part.contains('.')
+            || part.contains(':')
+            || part == "localhost"
+            || part.bytes().any(|byte| byte.is_ascii_uppercase())
     };
     let rest = match path.split_once('/') {
         Some((host, rest)) if is_host(host) => rest,
@@ -186,6 +189,15 @@ pub fn pod_level_defaults(object: &mut Map<String, Value>) {
     }
 }
 
+/// No pod has less than no time to end. Templates may say so: their pods get one second.
+pub fn pod_grace_not_negative(object: &mut Map<String, Value>) {
+    if let Some(Value::Object(spec)) = object.get_mut("spec")
+        && read::number(spec, "terminationGracePeriodSeconds") < 0
+    {
+        spec.insert("terminationGracePeriodSeconds".to_string(), Value::from(1));
+    }
+}
+
 /// `podIP` is the first of `podIPs`; when they differ, the single one counts.
 pub fn pod_status_ips(object: &mut Map<String, Value>) {
     let Some(Value::Object(status)) = object.get_mut("status") else { return };
@@ -283,7 +295,8 @@ pub fn pod_app_armor_fields(object: &mut Map<String, Value>) {
     });
 }
 
-fn app_armor_field(annotation: &str) -> Option<Value> {
+/// The field that says the same as an AppArmor annotation; nothing for one that says nothing valid.
+pub(crate) fn app_armor_field(annotation: &str) -> Option<Value> {
     match annotation {
         "unconfined" => Some(json!({ "type": "Unconfined" })),
         "runtime/default" => Some(json!({ "type": "RuntimeDefault" })),
