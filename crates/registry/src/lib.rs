@@ -6,6 +6,7 @@
 mod cache;
 mod context;
 mod create;
+mod decoding;
 mod delete;
 mod entry;
 mod listing;
@@ -28,6 +29,7 @@ use pawl_meta::object::Object;
 pub use cache::{Cache, Scope};
 pub use context::{Context, User};
 pub use create::CreateRequest;
+pub use decoding::{Encoding, FieldValidation};
 pub use delete::{CollectionDeleted, DeleteRequest, Deleted};
 pub use entry::{Entry, Readable, Selection, State, encode};
 pub use listing::{ListAt, ListRequest, Page};

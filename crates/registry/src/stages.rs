@@ -18,6 +18,17 @@ impl Registry {
         Ok(())
     }
 
+    pub(crate) fn set_defaults(&self, served: &Served, object: &mut Object) {
+        if served.resource.facts.kind == "Namespace" {
+            let metadata = pawl_meta::object::metadata_mut(object);
+            let name = metadata.get("name").cloned();
+            let labels = metadata.entry("labels").or_insert_with(|| json!({}));
+            if let (Some(name), Some(labels)) = (name, labels.as_object_mut()) {
+                labels.insert("kubernetes.io/metadata.name".to_owned(), name);
+            }
+        }
+    }
+
     pub(crate) fn prepare_kind_create(&self, served: &Served, object: &mut Object) {
         let facts = &served.resource.facts;
         if !facts.status_on_create {

@@ -6,7 +6,7 @@ use pawl_admission::{Attributes, Operation};
 use pawl_kv::Expect;
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Errors, FieldPath, Status};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::create::settle_namespace;
 use crate::delete::traits;
@@ -208,7 +208,12 @@ fn check_uid(served: &Served, new: &Object, old: &Object, name: &str) -> Result<
     if uid.is_empty() || uid == old.uid() {
         return Ok(());
     }
-    let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", old.uid());
+    let key = served.stored.full_key(&served.stored.key(old.namespace(), name));
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
+         UID in precondition: {uid}, UID in object meta: {}",
+        old.uid()
+    );
     Err(Status::conflict(&served.resource.group_resource(), name, why))
 }
 
@@ -218,8 +223,5 @@ fn modified(served: &Served, name: &str) -> Status {
 }
 
 fn bad_version(version: &str) -> Status {
-    let mut errors = Errors::new();
-    let detail = format!("strconv.ParseUint: parsing {}: invalid syntax", pawl_meta::go::quote(version));
-    errors.invalid(&"metadata.resourceVersion", Value::from(version), detail);
-    Status::plain_error(errors.message())
+    Status::plain_error(format!("strconv.ParseUint: parsing {}: invalid syntax", pawl_meta::go::quote(version)))
 }
