@@ -102,10 +102,10 @@ struct Batch {
 }
 
 pub struct Committer {
-    pub shared: Arc<Shared>,
-    pub log: Log,
+    shared: Arc<Shared>,
+    log: Log,
     /// Tells watchers that there is something new. Dropped with the committer, which is how they learn of the end.
-    pub visible: watch::Sender<Revision>,
+    visible: watch::Sender<Revision>,
     deadlines: BTreeMap<(u64, Revision), Bytes>,
     builder: BatchBuilder,
 }
@@ -287,6 +287,15 @@ impl Committer {
         tracing::error!(reason, "the store refuses writes from here on");
         self.shared.state.write().failure = Some(reason.clone());
         (reason, begun)
+    }
+}
+
+impl Drop for Committer {
+    /// However the thread ends, nobody may wait for it in vain.
+    fn drop(&mut self) {
+        let mut waiting = self.shared.queue.waiting.lock();
+        waiting.closed = true;
+        waiting.requests.clear();
     }
 }
 

@@ -175,3 +175,67 @@ fn judge<'a>(
         _ => Verdict::Nothing,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::SegmentHeader;
+
+    /// Segments of ten writes and about a thousand bytes each, one written every second.
+    fn segments(count: u64) -> Vec<Segment> {
+        let segment = |number: u64| {
+            let first_revision = 2 + (number - 1) * 10;
+            let created = number * 1000;
+            let header = SegmentHeader { number, salt: 0, first_revision, previous_end: 0, created };
+            let mut segment = Segment::new(&header);
+            segment.extend(first_revision, first_revision + 10, 1000, created);
+            segment
+        };
+        (1..=count).map(segment).collect()
+    }
+
+    #[track_caller]
+    fn check(options: &Options, facts: Facts, expected: Verdict) {
+        assert_eq!(judge(segments(5).iter(), options, &facts), expected);
+    }
+
+    const FACTS: Facts = Facts { now: 0, snapshot: 0, compacted: 0, live_bytes: 0 };
+
+    fn keep(history: Duration) -> Options {
+        Options { history, ..Options::default() }
+    }
+
+    #[test]
+    fn what_is_young_stays() {
+        check(&keep(Duration::from_secs(10)), Facts { now: 10_999, ..FACTS }, Verdict::Nothing);
+    }
+
+    #[test]
+    fn what_is_old_goes_with_a_snapshot_that_covers_it() {
+        let ten = keep(Duration::from_secs(10));
+        check(&ten, Facts { now: 12_000, ..FACTS }, Verdict::SnapshotThenRemove(22));
+        check(&ten, Facts { now: 12_000, snapshot: 21, ..FACTS }, Verdict::Remove(22));
+        check(&ten, Facts { now: 12_000, snapshot: 20, live_bytes: 1 << 20, ..FACTS }, Verdict::Remove(12));
+    }
+
+    #[test]
+    fn a_snapshot_must_be_worth_it() {
+        check(&keep(Duration::ZERO), Facts { now: 12_000, live_bytes: 1 << 20, ..FACTS }, Verdict::Nothing);
+    }
+
+    #[test]
+    fn the_newest_segment_stays() {
+        check(&keep(Duration::ZERO), Facts { now: 99_000, ..FACTS }, Verdict::SnapshotThenRemove(42));
+    }
+
+    #[test]
+    fn what_was_forgotten_by_hand_goes_early() {
+        check(&keep(Duration::from_secs(10)), Facts { compacted: 25, ..FACTS }, Verdict::SnapshotThenRemove(22));
+    }
+
+    #[test]
+    fn a_log_that_is_too_large_goes_early_whatever_it_costs() {
+        let small = Options { history_bytes: 3500, ..keep(Duration::from_secs(10)) };
+        check(&small, Facts { live_bytes: 1 << 20, ..FACTS }, Verdict::SnapshotThenRemove(22));
+    }
+}

@@ -5,7 +5,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -55,13 +55,19 @@ impl Directory {
     pub fn open(path: &Path) -> Result<(Self, Lock)> {
         let failed = |error| Error::Unavailable(format!("opening the data directory {}: {error}", path.display()));
         if !path.is_dir() {
-            fs::create_dir_all(path).map_err(failed)?;
+            // Secrets are kept here.
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
             if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
                 File::open(parent).and_then(|parent| parent.sync_all()).map_err(failed)?;
             }
         }
-        let lock =
-            OpenOptions::new().create(true).truncate(false).write(true).open(path.join(Self::LOCK)).map_err(failed)?;
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .write(true)
+            .open(path.join(Self::LOCK))
+            .map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => Ok((Self { path: path.to_owned() }, Lock(lock))),
             Err(TryLockError::WouldBlock) => {
@@ -83,7 +89,8 @@ impl Disk for Directory {
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-        let options = OpenOptions::new().read(true).write(true).create(true).truncate(true).clone();
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(true).mode(0o600);
         Ok(Arc::new(options.open(self.path.join(name))?))
     }
 

@@ -71,14 +71,17 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             history: Duration::from_secs(5 * 60),
-            history_bytes: 4 << 30,
+            history_bytes: 1 << 30,
             segment_bytes: 16 << 20,
-            window_bytes: 8 << 20,
+            window_bytes: 4 << 20,
         }
     }
 }
 
-/// The embedded store. Dropping it finishes the writes under way, ends all watches and releases the directory.
+/// The embedded store. Keys and values stay in memory exactly as they were handed over: a [`Bytes`] that is a slice of
+/// something larger keeps all of it alive, so hand over what stands alone.
+///
+/// Dropping it finishes the writes under way, ends all watches and releases the directory.
 pub struct Store {
     shared: Arc<Shared>,
     visible: channel::Receiver<Revision>,

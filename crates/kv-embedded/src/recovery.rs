@@ -41,7 +41,7 @@ pub fn recover(disk: &dyn Disk, window_bytes: usize) -> Result<Recovered> {
         state.compacted = header.compacted;
     }
     let snapshot = files.snapshot.unwrap_or(0);
-    let segments = Replay { disk, mark, snapshot, state: &mut state }.run(&files.segments)?;
+    let (segments, tail) = Replay { disk, mark, snapshot, state: &mut state }.run(&files.segments)?;
     if let Some(mark) = mark
         && mark.revision > state.revision
     {
@@ -52,10 +52,6 @@ pub fn recover(disk: &dyn Disk, window_bytes: usize) -> Result<Recovered> {
             &format!("writes up to revision {} were acknowledged, but only {} is here", mark.revision, state.revision),
         ));
     }
-    let tail = match segments.back() {
-        Some(last) => Tail { next_segment: last.number + 1, previous_end: last.end },
-        None => Tail { next_segment: 1, previous_end: 0 },
-    };
     remove_leftovers(disk, &files)?;
     Ok(Recovered { state, segments, tail, snapshot })
 }
@@ -129,8 +125,9 @@ enum Ending {
 }
 
 impl Replay<'_> {
-    fn run(&mut self, numbers: &[u64]) -> Result<VecDeque<Segment>> {
+    fn run(&mut self, numbers: &[u64]) -> Result<(VecDeque<Segment>, Tail)> {
         let mut segments: VecDeque<Segment> = VecDeque::new();
+        let mut tail = Tail { next_segment: 1, previous_end: 0 };
         let mut opened = numbers.iter().copied().peekable();
         let mut next = match opened.next() {
             Some(number) => self.open(number, opened.peek().is_none())?,
@@ -166,11 +163,13 @@ impl Replay<'_> {
                 None => {
                     let Some(last_batch) = self.replay_last(&mut segment, &file, size)? else {
                         // Made and never used. Its header may be one that a failed sync forgot: make it again.
+                        tail = Tail { next_segment: header.number, previous_end: header.previous_end };
                         break;
                     };
                     self.make_durable(&segment, &file, last_batch)?;
                 }
             }
+            tail = Tail { next_segment: segment.number + 1, previous_end: segment.end };
             segments.push_back(segment);
         }
         if let Some(last) = segments.back()
@@ -179,7 +178,7 @@ impl Replay<'_> {
             let what = format!("the log ends before revision {}, which a snapshot holds", self.state.revision);
             return Err(corrupt(&segment_name(last.number), last.end, &what));
         }
-        Ok(segments)
+        Ok((segments, tail))
     }
 
     /// Opens a segment. `None` for the last one when it was only being made: its header comes first and is synced.

@@ -1,5 +1,10 @@
 //! The store on a real directory: what a user of the crate sees first.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed expectation is how a test reports")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failed expectation is how a test reports"
+)]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -80,4 +85,47 @@ async fn compaction_keeps_the_state_and_the_revision() {
     assert_eq!(store.get(Bytes::from_static(b"/a")).await.unwrap().unwrap().mod_revision, revision);
     let too_old = store.watch(Bytes::new(), compacted - 1).await.err().unwrap();
     assert!(matches!(too_old, Error::Compacted { .. }), "{too_old}");
+}
+
+#[tokio::test]
+async fn keys_expire_after_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let change = Change::Put { value: "short".into(), ttl: Some(Duration::from_millis(200)) };
+    let written = applied(&store, Write { key: "/ttl".into(), expect: Expect::Absent, change }).await;
+    drop(store);
+    let store = open(directory.path());
+    let mut watch = store.watch(Bytes::new(), written).await.unwrap();
+    let Some(Ok(WatchMessage::Events(events))) = watch.next().await else { panic!("no events") };
+    assert_eq!((events[0].revision, &events[0].value), (written + 1, &None));
+    assert_eq!(&events[0].previous.as_ref().unwrap().value[..], b"short");
+    assert_eq!(store.get("/ttl".into()).await, Ok(None));
+}
+
+/// Nothing is kept for a watcher that does not read: it follows the log for as long as there is one.
+#[tokio::test]
+async fn a_watcher_that_falls_behind_the_log_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { history: Duration::ZERO, segment_bytes: 4096, window_bytes: 1024, ..Options::default() };
+    let store = Store::open(directory.path(), options).unwrap();
+    let mut slow = store.watch(Bytes::new(), 1).await.unwrap();
+    let mut revision = applied(&store, put("/a", Expect::Absent, vec![b'x'; 1000])).await;
+    while store.compacted() < 10 {
+        revision = applied(&store, put("/a", Expect::Revision(revision), vec![b'x'; 1000])).await;
+    }
+    assert_eq!(slow.next().await, Some(Err(Error::Lagged)));
+    assert_eq!(slow.next().await, None);
+}
+
+#[tokio::test]
+async fn nobody_else_may_read_the_files() {
+    use std::os::unix::fs::PermissionsExt;
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("made");
+    applied(&open(&directory), put("/a", Expect::Absent, "secret")).await;
+    for path in std::iter::once(directory.clone()).chain(directory.read_dir().unwrap().map(|file| file.unwrap().path()))
+    {
+        let mode = path.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{} has mode {mode:o}", path.display());
+    }
 }

@@ -111,37 +111,42 @@ impl Ledger {
     pub async fn verify(&self, store: &Store, rng: &mut Rng) {
         let (revision, compacted) = (store.revision().await.unwrap(), store.compacted());
         let events = history(store, compacted.max(1), revision).await;
-        let mut entries = self.0.lock().unwrap();
-        let newest = entries.happened.last_key_value().map_or(1, |(revision, _)| *revision);
-        assert!(revision >= newest, "the store is at {revision}, but {newest} was acknowledged");
-        for event in &events {
-            let deed = (event.key.clone(), event.value.clone());
-            if !entries.happened.contains_key(&event.revision) {
-                let previous = event.previous.as_ref().map(|previous| previous.mod_revision);
-                let tried = entries.open.get(&(deed.clone(), previous)).copied().unwrap_or_default();
-                assert!(tried > 0, "nobody wrote {event:?}");
-            }
-            entries.note(event.revision, deed);
-        }
-        // What is still open did not happen and never will: the log goes on without it.
-        entries.open.clear();
-        assert!(entries.happened.keys().copied().eq(2..=revision), "revisions are missing");
-        for event in &events {
-            let before = entries.state(event.revision - 1).remove(&event.key);
-            assert_eq!(event.previous, before, "before {}", event.revision);
-        }
         let past = rng.u64(compacted.max(1)..=revision);
-        let expected: Vec<_> = [past, revision].map(|at| entries.state(at).into_values().collect()).to_vec();
-        drop(entries);
-        for (at, expected) in [past, revision].into_iter().zip(expected) {
+        let expected = {
+            let mut entries = self.0.lock().unwrap();
+            entries.take_in(&events, revision);
+            [past, revision].map(|at| (at, entries.state(at).into_values().collect::<Vec<KeyValue>>()))
+        };
+        for (at, expected) in expected {
             let range = store.range(RangeRequest { revision: Some(at), ..RangeRequest::default() }).await.unwrap();
-            let expected: Vec<KeyValue> = expected;
             assert_eq!(range.items, expected, "at {at} of {revision}");
         }
     }
 }
 
 impl Entries {
+    /// Checks what a store holds after it was opened at `revision`, and believes it.
+    fn take_in(&mut self, events: &[Event], revision: Revision) {
+        let newest = self.happened.last_key_value().map_or(1, |(revision, _)| *revision);
+        assert!(revision >= newest, "the store is at {revision}, but {newest} was acknowledged");
+        for event in events {
+            let deed = (event.key.clone(), event.value.clone());
+            if !self.happened.contains_key(&event.revision) {
+                let previous = event.previous.as_ref().map(|previous| previous.mod_revision);
+                let tried = self.open.get(&(deed.clone(), previous)).copied().unwrap_or_default();
+                assert!(tried > 0, "nobody wrote {event:?}");
+            }
+            self.note(event.revision, deed);
+        }
+        // What is still open did not happen and never will: the log goes on without it.
+        self.open.clear();
+        assert!(self.happened.keys().copied().eq(2..=revision), "revisions are missing");
+        for event in events {
+            let before = self.state(event.revision - 1).remove(&event.key);
+            assert_eq!(event.previous, before, "before {}", event.revision);
+        }
+    }
+
     fn note(&mut self, revision: Revision, deed: Deed) {
         let before = self.happened.insert(revision, deed.clone());
         assert!(before.is_none_or(|before| before == deed), "revision {revision} changed");
