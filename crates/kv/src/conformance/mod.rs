@@ -26,7 +26,7 @@ pub type Check = Result<(), String>;
 
 /// Runs the whole suite; `make` gives a fresh store for every case.
 ///
-/// With `PAWL_SOAK_SECONDS` in the environment, random cases go on for so long; with `PAWL_SEED`, they are those of an
+/// With `PAWL_SOAK_SECONDS` in the environment, each kind of random cases goes on for so long; with `PAWL_SEED`, they are those of an
 /// earlier run.
 pub async fn run<F, S>(make: F) -> Check
 where
@@ -34,9 +34,8 @@ where
     S: Future<Output = Arc<dyn Kv>>,
 {
     behaviours::run(&make).await?;
-    let effort = Effort::from_environment();
-    scripts::run(&make, &effort).await?;
-    linearizability::run(&make, &effort).await
+    scripts::run(&make, &Effort::from_environment()).await?;
+    linearizability::run(&make, &Effort::from_environment()).await
 }
 
 /// How many random cases to try, and which.
@@ -56,7 +55,7 @@ impl Effort {
 
     /// Whether to try one more after `done` cases, of which `short` are enough when nobody asked for more.
     pub fn wants(&self, done: usize, short: usize) -> bool {
-        self.until.map_or(done < short, |until| Instant::now() < until)
+        done < short || self.until.is_some_and(|until| Instant::now() < until)
     }
 }
 
