@@ -261,13 +261,25 @@ impl Api {
     pub(crate) async fn body(&self, call: &mut Call) -> Result<Bytes, Status> {
         let Some(body) = call.body.take() else { return Ok(Bytes::new()) };
         let limit = self.limits.body;
-        match Limited::new(body, limit).collect().await {
-            Ok(collected) => Ok(collected.to_bytes()),
-            Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-                Err(Status::too_large(format!("Request entity too large: limit is {limit}")))
+        // A body that is too large is read on for a while, so that its sender gets to read the answer.
+        let mut body = Limited::new(body, limit.saturating_mul(4));
+        let mut pieces = bytes::BytesMut::new();
+        let mut size = 0;
+        while let Some(frame) = body.frame().await {
+            let data = match frame {
+                Ok(frame) => frame.into_data().unwrap_or_default(),
+                Err(error) if error.is::<http_body_util::LengthLimitError>() => break,
+                Err(error) => return Err(Status::bad_request(format!("unable to read the body: {error}"))),
+            };
+            size += data.len();
+            if size <= limit {
+                pieces.extend_from_slice(&data);
             }
-            Err(error) => Err(Status::bad_request(format!("unable to read the body: {error}"))),
         }
+        if size > limit {
+            return Err(Status::too_large(format!("Request entity too large: limit is {limit}")));
+        }
+        Ok(pieces.freeze())
     }
 
     /// The answer to a request for one object.

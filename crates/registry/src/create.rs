@@ -16,6 +16,8 @@ use crate::{Context, Entry, Registry, Served, metadata};
 pub struct CreateRequest {
     pub namespace: String,
     pub object: Object,
+    /// The object says itself who owns what: apply does.
+    pub tracked: bool,
 }
 
 /// How often a generated name is made anew before giving up.
@@ -24,7 +26,7 @@ const NAME_ATTEMPTS: usize = 8;
 impl Registry {
     /// Creates an object. A dry run does everything but the write.
     pub async fn create(&self, cx: &Context, served: &Served, request: CreateRequest) -> Result<Arc<Entry>, Status> {
-        let CreateRequest { namespace, mut object } = request;
+        let CreateRequest { namespace, mut object, tracked } = request;
         let resource = &served.resource;
         settle_namespace(served, &namespace, &mut object)?;
         if !object.resource_version().is_empty() {
@@ -33,7 +35,9 @@ impl Registry {
         let generated = object.name().is_empty() && !object.meta_str("generateName").is_empty();
         let name = object.name().to_owned();
         let group_resource = resource.group_resource();
-        self.track(cx, served, None, &mut object)?;
+        if !tracked {
+            self.track(cx, served, "", None, &mut object)?;
+        }
         let attributes = Attributes {
             operation: Operation::Create,
             resource: &group_resource,

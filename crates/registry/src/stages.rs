@@ -1,21 +1,28 @@
 //! The stages of a write that depend on the kind: defaults, preparation, validation, ownership of fields.
 
+use pawl_apply::Writer;
 use pawl_meta::object::Object;
-use pawl_meta::{Errors, Status};
+use pawl_meta::{Errors, Status, time};
 use serde_json::json;
 
+use crate::patch::{apply_error, reset_fields, typed};
 use crate::{Context, Registry, Served};
 
 impl Registry {
     /// Notes who owns which fields.
     pub(crate) fn track(
         &self,
-        _cx: &Context,
-        _served: &Served,
-        _old: Option<&Object>,
-        _new: &mut Object,
+        cx: &Context,
+        served: &Served,
+        subresource: &str,
+        old: Option<&Object>,
+        new: &mut Object,
     ) -> Result<(), Status> {
-        Ok(())
+        let now = time::now();
+        let api_version = served.resource.group_version().to_string();
+        let writer = Writer { manager: &cx.manager, api_version: &api_version, subresource, time: &now };
+        let reset = reset_fields(served, subresource);
+        pawl_apply::track_update(&typed(served), old, new, &writer, &reset).map_err(|e| apply_error(served, e))
     }
 
     pub(crate) fn set_defaults(&self, served: &Served, object: &mut Object) {

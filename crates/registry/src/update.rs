@@ -21,6 +21,8 @@ pub struct UpdateRequest<'a> {
     pub subresource: &'a str,
     /// Whether an object that does not exist may be created by this.
     pub creates: bool,
+    /// The change says itself who owns what: apply does.
+    pub tracked: bool,
     /// Makes the new object from the present one; called again after a conflict.
     pub change: Change<'a>,
 }
@@ -54,7 +56,9 @@ impl Registry {
                     return Err(Status::not_found(&resource.group_resource(), request.name));
                 }
                 let object = (request.change)(None)?;
-                let create = CreateRequest { namespace: request.namespace.to_owned(), object };
+                check_name(&object, request.name)?;
+                let tracked = request.tracked;
+                let create = CreateRequest { namespace: request.namespace.to_owned(), object, tracked };
                 match self.create(cx, served, create).await {
                     Ok(entry) => return Ok(Updated { entry, created: true }),
                     Err(status) if status.reason == "AlreadyExists" && !cx.dry_run => {
@@ -102,7 +106,10 @@ impl Registry {
             dry_run: cx.dry_run,
             old: Some(old),
         };
-        self.track(cx, served, Some(old), &mut new)?;
+        check_name(&new, request.name)?;
+        if !request.tracked {
+            self.track(cx, served, request.subresource, Some(old), &mut new)?;
+        }
         self.settings.admission.mutate(&attributes, &mut new, self).await?;
         let version = new.resource_version().to_owned();
         check_uid(served, &new, old, request.name)?;
@@ -200,6 +207,19 @@ fn restore(new: &mut Object, old: &Object, field: &str) {
         Some(value) => new.insert(field.to_owned(), value.clone()),
         None => new.remove(field),
     };
+}
+
+/// The name in the object must be the one in the URL.
+fn check_name(object: &Object, name: &str) -> Result<(), Status> {
+    match object.name() {
+        "" => Err(Status::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        ))),
+        given if given != name => Err(Status::bad_request(format!(
+            "the name of the object ({given}) does not match the name on the URL ({name})"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// A uid in the new object is a condition.

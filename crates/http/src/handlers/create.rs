@@ -20,7 +20,7 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
     call.cx.dry_run = options.dry_run;
     call.cx.manager = manager(call, &options.field_manager);
     let object = api.registry.decode(&call.cx, served, encoding, &body, options.field_validation)?;
-    let request = CreateRequest { namespace: call.info.namespace.clone(), object };
+    let request = CreateRequest { namespace: call.info.namespace.clone(), object, tracked: false };
     let entry = api.registry.create(&call.cx, served, request).await?;
     api.metrics.validated(options.directive(), started);
     api.object(call, served, &entry, 201)

@@ -1,0 +1,295 @@
+//! Patches: what they say is worked out here, then the result goes the way of every update.
+
+use std::sync::OnceLock;
+
+use pawl_apply::{FieldSet, PatchError, Typed, Writer, json_patch, merge_patch, strategic};
+use pawl_meta::object::{Meta, Object, metadata_mut};
+use pawl_meta::{Cause, Details, Errors, GroupKind, GroupVersion, Status, go, time};
+use pawl_schema::{DecodeError, Finding, Node, NodeId, NodeKind, Schema, SchemaBuilder, decode_json, decode_value, yaml};
+use serde_json::Value;
+
+use crate::decoding::{FieldValidation, warn, with_causes};
+use crate::{Context, Registry, Served, UpdateRequest, Updated};
+
+/// The kinds of patches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchKind {
+    Json,
+    Merge,
+    Strategic,
+    Apply,
+}
+
+pub struct PatchRequest<'a> {
+    pub namespace: &'a str,
+    pub name: &'a str,
+    pub subresource: &'a str,
+    pub kind: PatchKind,
+    pub body: &'a [u8],
+    pub validation: FieldValidation,
+    /// Takes over fields that others own.
+    pub force: bool,
+}
+
+/// A patch that has been read.
+enum Patch {
+    Json(json_patch::Patch),
+    Merge(Value),
+    Strategic(Value),
+    Apply(Object),
+}
+
+impl Registry {
+    pub async fn patch(&self, cx: &Context, served: &Served, request: PatchRequest<'_>) -> Result<Updated, Status> {
+        let (patch, found) = read(cx, served, &request)?;
+        let apply = matches!(patch, Patch::Apply(_));
+        let change = |old: Option<&Object>| match &patch {
+            Patch::Apply(intent) => self.applied(cx, served, &request, intent.clone(), old),
+            patch => self.patched(cx, served, &request, patch, &found, old),
+        };
+        let update = UpdateRequest {
+            namespace: request.namespace,
+            name: request.name,
+            subresource: request.subresource,
+            creates: apply && request.subresource.is_empty(),
+            tracked: apply,
+            change: Box::new(change),
+        };
+        self.update(cx, served, update).await
+    }
+
+    /// The object with a patch in it, decoded anew: what does not belong there is found.
+    fn patched(
+        &self,
+        cx: &Context,
+        served: &Served,
+        request: &PatchRequest<'_>,
+        patch: &Patch,
+        found: &[Finding],
+        old: Option<&Object>,
+    ) -> Result<Object, Status> {
+        let Some(old) = old else {
+            return Err(Status::not_found(&served.resource.group_resource(), request.name));
+        };
+        let document = Value::Object(old.clone());
+        let typed = typed(served);
+        let (patched, shown) = match patch {
+            Patch::Json(patch) => (patch.clone().apply(document).map_err(refused)?, None),
+            Patch::Merge(patch) => (merge_patch::apply(document, patch.clone()), None),
+            Patch::Strategic(patch) => {
+                let merged = strategic::apply(&typed, document, patch.clone()).map_err(refused)?;
+                (merged, Some(go::print_map(patch)))
+            }
+            Patch::Apply(_) => (document, None),
+        };
+        let shown = shown.unwrap_or_else(|| patched.to_string());
+        let wrong = |why: &str| {
+            let mut errors = Errors::new();
+            errors.invalid(&"patch", shown.as_str(), why);
+            Status::invalid(&GroupKind::default(), "", &errors)
+        };
+        let root = self.root_of(served, &patched);
+        let decoded = decode_value(served.resource.schema, root, patched).map_err(|error| match error {
+            DecodeError::Syntax(why) | DecodeError::Type(why) => wrong(&why),
+        })?;
+        let mut findings = found.to_vec();
+        findings.extend(decoded.findings);
+        match request.validation {
+            FieldValidation::Ignore => {}
+            FieldValidation::Warn => warn(cx, findings.iter().map(Finding::message).collect()),
+            FieldValidation::Strict if findings.is_empty() => {}
+            FieldValidation::Strict => {
+                let texts: Vec<String> = findings.iter().map(Finding::message).collect();
+                let mut status = wrong(&format!("strict decoding error: {}", texts.join(", ")));
+                status.details = None;
+                return Err(with_causes(status, &findings));
+            }
+        }
+        let mut object = decoded.object;
+        self.set_defaults(served, &mut object);
+        Ok(object)
+    }
+
+    /// What apply makes of the object, or of nothing.
+    fn applied(
+        &self,
+        cx: &Context,
+        served: &Served,
+        request: &PatchRequest<'_>,
+        intent: Object,
+        old: Option<&Object>,
+    ) -> Result<Object, Status> {
+        if old.is_none() && !intent.uid().is_empty() {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {}, and no existing object was found",
+                intent.uid()
+            );
+            return Err(Status::conflict(&served.resource.group_resource(), request.name, why));
+        }
+        let now = time::now();
+        let api_version = served.resource.group_version().to_string();
+        let writer = Writer {
+            manager: &cx.manager,
+            api_version: &api_version,
+            subresource: request.subresource,
+            time: &now,
+        };
+        let reset = reset_fields(served, request.subresource);
+        let applied = pawl_apply::apply(&typed(served), old, intent, &writer, request.force, &reset)
+            .map_err(|error| apply_error(served, error))?;
+        let decoded = decode_value(served.resource.schema, served.resource.root, Value::Object(applied.object))
+            .map_err(|error| Status::plain_error(error.to_string()))?;
+        let mut object = decoded.object;
+        let metadata = metadata_mut(&mut object);
+        if old.is_none() {
+            metadata.insert("name".to_owned(), Value::from(request.name));
+            metadata.remove("resourceVersion");
+        }
+        self.set_defaults(served, &mut object);
+        Ok(object)
+    }
+
+    /// The type that a patched document says it has, where it is one that is served.
+    fn root_of(&self, served: &Served, patched: &Value) -> NodeId {
+        let text = |field: &str| patched.get(field).and_then(Value::as_str).unwrap_or_default();
+        let table = self.table();
+        let other = GroupVersion::parse(text("apiVersion"))
+            .and_then(|gv| table.by_kind(&gv.group, &gv.version, text("kind")).map(|s| s.resource.root));
+        other.unwrap_or(served.resource.root)
+    }
+}
+
+/// Reads a patch, and what is odd about its text.
+fn read(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Result<(Patch, Vec<Finding>), Status> {
+    let body = request.body;
+    match request.kind {
+        PatchKind::Json => Ok((Patch::Json(json_patch::Patch::decode(body).map_err(refused)?), Vec::new())),
+        PatchKind::Merge | PatchKind::Strategic => {
+            let (schema, any) = any();
+            let decoded = decode_json(schema, *any, body).map_err(|e| Status::bad_request(format!("error decoding patch: {e}")))?;
+            let value = match serde_json::from_slice::<Value>(body) {
+                Ok(value @ Value::Object(_)) => value,
+                Ok(other) => {
+                    return Err(Status::bad_request(format!(
+                        "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                        go::json_kind(&other)
+                    )));
+                }
+                Err(_) => {
+                    return Err(Status::bad_request(format!("error decoding patch: {}", pawl_schema::syntax_error(body))));
+                }
+            };
+            let patch = if request.kind == PatchKind::Merge { Patch::Merge(value) } else { Patch::Strategic(value) };
+            Ok((patch, decoded.findings))
+        }
+        PatchKind::Apply => Ok((Patch::Apply(read_intent(cx, served, request)?), Vec::new())),
+    }
+}
+
+/// Reads the object that a client wants to see applied.
+fn read_intent(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Result<Object, Status> {
+    let text = std::str::from_utf8(request.body)
+        .map_err(|_| Status::bad_request("error decoding YAML: yaml: invalid leading UTF-8 octet"))?;
+    let decoding = |what: &str, why: &str| Status::bad_request(format!("error {what} YAML: {why}"));
+    let parsed = yaml::parse(text).map_err(|why| decoding("decoding", &format!("error converting YAML to JSON: {why}")))?;
+    if !parsed.duplicates.is_empty() {
+        match request.validation {
+            FieldValidation::Ignore => {}
+            FieldValidation::Warn => warn(cx, parsed.duplicates.clone()),
+            FieldValidation::Strict => {
+                let list = parsed.duplicates.join("\n  ");
+                let why = format!("error converting YAML to JSON: yaml: unmarshal errors:\n  {list}");
+                return Err(decoding("strict decoding", &why));
+            }
+        }
+    }
+    let intent = match parsed.value {
+        Value::Object(object) => object,
+        Value::Null => Object::new(),
+        other => {
+            return Err(decoding(
+                "decoding",
+                &format!(
+                    "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                    go::json_kind(&other)
+                ),
+            ));
+        }
+    };
+    let field = |name: &str| intent.get(name).and_then(Value::as_str).unwrap_or_default();
+    let version = GroupVersion::parse(field("apiVersion")).unwrap_or_default();
+    let facts = &served.resource.facts;
+    if version != served.resource.group_version() || field("kind") != facts.kind {
+        return Err(Status::bad_request(format!(
+            "invalid object type: {}/{}, Kind={}",
+            version.group,
+            version.version,
+            field("kind")
+        )));
+    }
+    Ok(intent)
+}
+
+/// What a resource looks like to apply.
+pub(crate) fn typed(served: &Served) -> Typed<'static> {
+    Typed::new(served.resource.schema, served.resource.root)
+}
+
+/// Fields that a write through this way cannot change.
+pub(crate) fn reset_fields(served: &Served, subresource: &str) -> FieldSet<'static> {
+    let facts = &served.resource.facts;
+    let paths: Vec<&str> = match subresource {
+        "" => facts.status.iter().map(String::as_str).collect(),
+        _ => served
+            .resource
+            .schema
+            .object(served.resource.root)
+            .into_iter()
+            .flat_map(|object| object.fields.iter())
+            .map(|field| &*field.name)
+            .filter(|name| !facts.status.iter().any(|s| s == name) && !matches!(*name, "metadata" | "kind" | "apiVersion"))
+            .collect(),
+    };
+    FieldSet::of_fields(paths).into_owned()
+}
+
+pub(crate) fn apply_error(served: &Served, error: pawl_apply::Error) -> Status {
+    let message = error.to_string();
+    match error {
+        pawl_apply::Error::Conflicts(conflicts) => {
+            let causes = conflicts.0.iter().map(|conflict| Cause {
+                reason: "FieldManagerConflict".to_owned(),
+                message: conflict.cause(),
+                field: conflict.path.clone(),
+            });
+            Status::new(409, "Conflict", message).with_details(Details { causes: causes.collect(), ..Details::default() })
+        }
+        pawl_apply::Error::ManagedFieldsSet => Status::bad_request(message),
+        _ => {
+            tracing::debug!(resource = %served.stored.group_resource, %message, "apply failed");
+            Status::plain_error(message)
+        }
+    }
+}
+
+fn refused(error: PatchError) -> Status {
+    match error {
+        PatchError::Malformed(why) => Status::bad_request(why),
+        PatchError::TooLarge(why) => Status::too_large(why),
+        PatchError::Inapplicable(_) => {
+            Status::new(422, "Invalid", "the server rejected our request due to an error in our request")
+                .with_details(Details::default())
+        }
+        PatchError::Failed(why) => Status::plain_error(why),
+    }
+}
+
+/// A type of which nothing is known: only duplicates are found in it.
+fn any() -> &'static (Schema, NodeId) {
+    static ANY: OnceLock<(Schema, NodeId)> = OnceLock::new();
+    ANY.get_or_init(|| {
+        let mut builder = SchemaBuilder::new();
+        let id = builder.add(Node::new(NodeKind::Any, "map[string]interface {}"));
+        (builder.build().unwrap_or_default(), id)
+    })
+}
