@@ -1,6 +1,7 @@
 //! What an update and an apply cost: nanoseconds per operation, best of some rounds.
 //!
 //! `cargo run --release -p pawl-apply --example bench`
+#![allow(clippy::print_stdout, clippy::panic)]
 
 #[path = "../tests/schemas/mod.rs"]
 mod schemas;
@@ -24,7 +25,9 @@ fn main() {
 
 fn config_map(typed: &Typed<'_>) {
     let data: Object = (0..24).map(|i| (format!("key-{i:02}.properties"), Value::from("x".repeat(78)))).collect();
-    let intent = object(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "n"}, "data": data}));
+    let intent = object(
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "n"}, "data": data}),
+    );
     println!("ConfigMap of {} bytes", serde_json::to_string(&intent).map_or(0, |text| text.len()));
     let live = applied(typed, None, &intent, "v1");
     let mut changed = intent.clone();
@@ -51,14 +54,17 @@ fn deployment(typed: &Typed<'_>) {
     changed["spec"]["replicas"] = json!(4);
     changed["spec"]["template"]["spec"]["containers"][0]["image"] = json!("registry.example/app:2");
     measure(typed, "apps/v1", &intent, &live, &changed);
-    let patch = json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "registry.example/app:2"}]}}}});
+    let patch =
+        json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "registry.example/app:2"}]}}}});
     let doc = Value::Object(live);
     bench("strategic merge patch", || strategic::apply(typed, doc.clone(), patch.clone()).is_ok());
 }
 
 fn items(typed: &Typed<'_>) {
     let lm: Vec<Value> = (0..1000).map(|i| json!({"k": format!("key-{i}"), "v": "value"})).collect();
-    let intent = object(json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"lm": lm}}));
+    let intent = object(
+        json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"lm": lm}}),
+    );
     println!("1,000 items in a list by key");
     let live = applied(typed, None, &intent, "example.com/v1");
     let mut changed = intent.clone();

@@ -36,10 +36,19 @@ impl<'a> Comparison<'a> {
         self
     }
 
-    /// The fields that have a new value.
-    pub(crate) fn set(&self) -> FieldSet<'a> {
-        self.modified.union(&self.added)
+    pub(crate) fn into_change(self) -> Change<'a> {
+        let mut set = self.modified;
+        set.extend(self.added);
+        Change { set, removed: self.removed }
     }
+}
+
+/// What a write does to the owners of fields.
+#[derive(Debug)]
+pub(crate) struct Change<'a> {
+    /// The fields that have a new value.
+    pub(crate) set: FieldSet<'a>,
+    pub(crate) removed: FieldSet<'a>,
 }
 
 /// What a write changed. Without an old object, what a creator added to an object that nobody had written.
@@ -161,7 +170,8 @@ fn compare_values<'a>(
     match form {
         Form::Scalar(_) => return Ok(leaf()),
         Form::List(form) => {
-            let list = |value: Option<&'a Value>| value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            let list =
+                |value: Option<&'a Value>| value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
             let (old_items, new_items) = (list(if let Old::Value(old) = old { Some(old) } else { None }), list(new));
             if form.is_atomic() || (old_items.is_empty() && new_items.is_empty()) {
                 return Ok(leaf());
@@ -214,7 +224,8 @@ fn compare_maps<'a>(
     let mut visit = |name: &'a str, entry: Entry<'a>, old: Old<'a>, new: Option<&'a Value>| {
         let metadata = level == Level::Object && name == "metadata";
         let mut below = Comparison::default();
-        let mark = compare_values(entry.at, if metadata { Level::Metadata } else { Level::Below }, old, new, &mut below)?;
+        let mark =
+            compare_values(entry.at, if metadata { Level::Metadata } else { Level::Below }, old, new, &mut below)?;
         found.put(|| Element::Field(Cow::Borrowed(name)), if metadata { Mark::None } else { mark }, below);
         Ok::<(), String>(())
     };

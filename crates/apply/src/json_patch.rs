@@ -28,8 +28,9 @@ pub fn apply(doc: Value, patch: &[u8]) -> Result<Value, PatchError> {
 impl Patch {
     /// Reads a patch.
     pub fn decode(patch: &[u8]) -> Result<Self, PatchError> {
-        let value: Value = serde_json::from_slice(patch)
-            .map_err(|_| PatchError::Malformed(format!("error decoding patch: {}", pawl_schema::syntax_error(patch))))?;
+        let value: Value = serde_json::from_slice(patch).map_err(|_| {
+            PatchError::Malformed(format!("error decoding patch: {}", pawl_schema::syntax_error(patch)))
+        })?;
         let wrong = |kind: &str, of: &str| {
             PatchError::Malformed(format!("error decoding patch: json: cannot unmarshal {kind} into Go {of}"))
         };
@@ -49,7 +50,10 @@ impl Patch {
                 match operation.get(field) {
                     None | Some(Value::Null | Value::String(_)) => {}
                     Some(other) => {
-                        return Err(wrong(go::json_kind(other), &format!("struct field jsonPatchOp.{field} of type string")));
+                        return Err(wrong(
+                            go::json_kind(other),
+                            &format!("struct field jsonPatchOp.{field} of type string"),
+                        ));
                     }
                 }
             }
@@ -92,7 +96,8 @@ impl Patching {
     fn operate(&mut self, mut operation: Map<String, Value>) -> Result<(), String> {
         let value = operation.remove("value").unwrap_or(Value::Null);
         let text = |field: &str| operation.get(field).and_then(Value::as_str);
-        let pointer = |field: &str| text(field).ok_or_else(|| format!("operation missing {field} field: missing value"));
+        let pointer =
+            |field: &str| text(field).ok_or_else(|| format!("operation missing {field} field: missing value"));
         match text("op") {
             Some("add") => self.add(pointer("path")?, value),
             Some("remove") => self.remove(pointer("path")?).map(|_| ()),

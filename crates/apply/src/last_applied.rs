@@ -57,8 +57,7 @@ pub(crate) fn keep_in_step(object: &mut Object, mut intent: Object) {
     text.push('\n');
     if let Some(Value::Object(annotations)) = object.get_mut("metadata").and_then(|m| m.get_mut("annotations")) {
         annotations.insert(ANNOTATION.to_owned(), Value::String(text));
-        let size: usize =
-            annotations.iter().map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)).sum();
+        let size: usize = annotations.iter().map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)).sum();
         if size > MAX_ANNOTATIONS {
             annotations.remove(ANNOTATION);
         }

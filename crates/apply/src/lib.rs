@@ -8,25 +8,25 @@
 //! Everything here is synchronous and pure. It does not decode bytes into objects, default, validate or store; it refuses
 //! to know what a kind is beyond its schema.
 
-mod value;
-mod path;
-mod set;
-mod fields_v1;
-mod typed;
-mod zero;
 mod check;
 mod collect;
 mod compare;
-mod merge;
-mod remove;
-mod reconcile;
-mod managed;
 mod conflict;
-mod update;
-mod prune;
-mod server_side;
-mod last_applied;
 mod error;
+mod fields_v1;
+mod last_applied;
+mod managed;
+mod merge;
+mod path;
+mod prune;
+mod reconcile;
+mod remove;
+mod server_side;
+mod set;
+mod typed;
+mod update;
+mod value;
+mod zero;
 
 pub mod json_patch;
 pub mod merge_patch;

@@ -215,8 +215,7 @@ pub(crate) fn of(object: &Object) -> Option<&Value> {
 
 /// Whether a list of managedFields asks for all of them to be forgotten: `[]` or `[{}]`.
 pub(crate) fn is_reset(entries: &Value) -> bool {
-    const KNOWN: [&str; 7] =
-        ["manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource"];
+    const KNOWN: [&str; 7] = ["manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource"];
     let unset = |value: &Value| value.is_null() || value.as_str() == Some("");
     match entries.as_array().map(Vec::as_slice) {
         Some([]) => true,

@@ -78,13 +78,9 @@ impl Pruning<'_, '_, '_> {
 
     /// What everybody owns, by version, the given one first. Versions of the same shape are one.
     fn by_version(&self, first: &str) -> Vec<(&str, FieldSet<'_>)> {
-        let key = |version| match self.typed.shape(self.writer.api_version, version) {
-            Shape::Same => self.writer.api_version,
-            _ => version,
-        };
         let mut out: Vec<(&str, FieldSet<'_>)> = vec![(self.writer.api_version, self.claims.own.clone())];
         for manager in &self.claims.others.0 {
-            let version = key(&manager.version);
+            let version = self.shape_version(&manager.version);
             match out.iter_mut().find(|(other, _)| *other == version) {
                 Some((_, claimed)) => claimed.extend(manager.fields.clone()),
                 None => out.push((version, manager.fields.clone())),
@@ -92,6 +88,14 @@ impl Pruning<'_, '_, '_> {
         }
         out.sort_by_key(|(version, _)| *version != first);
         out
+    }
+
+    /// The version that stands for all of the same shape.
+    fn shape_version<'v>(&'v self, version: &'v str) -> &'v str {
+        match self.typed.shape(self.writer.api_version, version) {
+            Shape::Same => self.writer.api_version,
+            _ => version,
+        }
     }
 
     fn add_back_in(

@@ -5,8 +5,8 @@
 
 use serde_json::Value;
 
-use crate::set::FieldSet;
 use crate::path::Element;
+use crate::set::FieldSet;
 use crate::typed::{At, Form};
 
 /// Brings a set in line with the schema.

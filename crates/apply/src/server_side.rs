@@ -64,8 +64,8 @@ pub fn apply(
     };
     if managers.is_empty() {
         let first = Writer { manager: BEFORE_FIRST_APPLY, ..*writer };
-        let comparison = compare(typed.at(), None, live).map_err(Error::Compare)?.without(reset);
-        take_fields(typed, &first, &mut managers, &comparison, (None, live), reset)?;
+        let change = compare(typed.at(), None, live).map_err(Error::Compare)?.without(reset).into_change();
+        take_fields(typed, &first, &mut managers, change, (None, live), reset)?;
     }
 
     let mut own = Manager::new(writer, Operation::Apply, FieldSet::new());
@@ -84,10 +84,10 @@ pub fn apply(
     }
     let mut conflicts = Conflicts::default();
     {
-        let comparison = compare(typed.at(), Some(live), &object).map_err(Error::Compare)?.without(reset);
+        let change = compare(typed.at(), Some(live), &object).map_err(Error::Compare)?.without(reset).into_change();
         managers.0.sort_by(|a, b| a.order(b));
         let lost = |manager: &Manager<'_>, fields: &FieldSet<'_>| conflicts.add(manager, fields);
-        release(typed, writer, &mut managers, &comparison, (Some(live), &object), reset, lost)?;
+        release(typed, writer, &mut managers, &change, (Some(live), &object), reset, lost)?;
     }
     if !force && !conflicts.0.is_empty() {
         if writer.manager == last_applied::KUBECTL {

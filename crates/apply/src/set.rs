@@ -168,9 +168,8 @@ impl<'a> FieldSet<'a> {
         let mut found = false;
         self.join(other, |node, other| {
             found = found
-                || other.is_some_and(|other| {
-                    (node.member && other.member) || node.children.intersects(&other.children)
-                });
+                || other
+                    .is_some_and(|other| (node.member && other.member) || node.children.intersects(&other.children));
         });
         found
     }
@@ -180,9 +179,8 @@ impl<'a> FieldSet<'a> {
         let mut subset = true;
         self.join(other, |node, other| {
             subset = subset
-                && other.is_some_and(|other| {
-                    (!node.member || other.member) && node.children.is_subset(&other.children)
-                });
+                && other
+                    .is_some_and(|other| (!node.member || other.member) && node.children.is_subset(&other.children));
         });
         subset
     }

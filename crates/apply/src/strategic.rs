@@ -37,7 +37,11 @@ pub fn apply(typed: &Typed<'_>, doc: Value, patch: Value) -> Result<Value, Patch
     Ok(Value::Object(merge_maps(typed.at(), doc, patch)?))
 }
 
-fn merge_maps(at: At<'_>, mut doc: Map<String, Value>, mut patch: Map<String, Value>) -> Result<Map<String, Value>, PatchError> {
+fn merge_maps(
+    at: At<'_>,
+    mut doc: Map<String, Value>,
+    mut patch: Map<String, Value>,
+) -> Result<Map<String, Value>, PatchError> {
     if let Some(directive) = patch.remove(DIRECTIVE) {
         return match directive.as_str() {
             Some("replace") => Ok(patch),
@@ -137,7 +141,7 @@ fn order_elements(
             other => return Err(not_a_list(&other.unwrap_or_default())),
         };
         let list = directive_target(&directive, ELEMENT_ORDER).ok_or_else(lists::malformed_order)?;
-        let mut items = |map: &Map<String, Value>| match map.get(list) {
+        let items = |map: &Map<String, Value>| match map.get(list) {
             None => Ok(None),
             Some(Value::Array(items)) => Ok(Some(items.clone())),
             Some(other) => Err(not_a_list(other)),

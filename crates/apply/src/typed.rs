@@ -173,9 +173,7 @@ impl<'s> At<'s> {
                 map(MapKind::Struct { object, open, embedded: node.embedded })
             }
             NodeKind::Map(values) => map(MapKind::Map(*values)),
-            NodeKind::List(items) => {
-                Form::List(ListForm { items: Self::node(self.schema, *items), list: &node.list })
-            }
+            NodeKind::List(items) => Form::List(ListForm { items: Self::node(self.schema, *items), list: &node.list }),
             NodeKind::Scalar(scalar) => Form::Scalar(ScalarForm::of(*scalar)),
             NodeKind::Any => map(MapKind::Deduced),
         }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use pawl_meta::object::{Object, metadata_mut};
 
-use crate::compare::{Comparison, compare};
+use crate::compare::{Change, compare};
 use crate::error::Error;
 use crate::managed::{self, Manager, Managers, Operation};
 use crate::reconcile::reconcile;
@@ -50,12 +50,11 @@ enum Tracked {
     Changed(Option<Value>),
 }
 
-/// Where the managers before the write were read from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Source {
+/// Where the managers before the write are to be read from.
+enum Source<'a> {
     Nothing,
-    Stored { sent_along: bool },
-    Sent,
+    Stored { entries: &'a Value, sent_along: bool },
+    Sent(Managers<'a>),
 }
 
 fn tracked(
@@ -66,51 +65,56 @@ fn tracked(
     writer: &Writer<'_>,
     reset: &FieldSet<'_>,
 ) -> Result<Tracked, Error> {
-    let (mut managers, source) = managers_before(old.and_then(managed::of), sent, writer);
-    if managers.is_empty() && old.is_some() {
+    let source = source(old.and_then(managed::of), sent, writer);
+    if matches!(source, Source::Nothing) && old.is_some() {
         return Ok(Tracked::None);
     }
     let comparison = compare(typed.at(), old, new).map_err(Error::Compare)?.without(reset);
-    if comparison.is_empty() && served(typed, writer, &managers) {
-        return Ok(match source {
-            Source::Nothing => Tracked::None,
-            Source::Stored { sent_along: true } => Tracked::Sent,
-            Source::Stored { sent_along: false } => Tracked::AsBefore,
-            Source::Sent => Tracked::Changed(managers.encode()),
-        });
-    }
-    take_fields(typed, writer, &mut managers, &comparison, (old, new), reset)?;
+    let mut managers = match source {
+        Source::Stored { entries, sent_along } if comparison.is_empty() && all_served(typed, writer, entries) => {
+            return Ok(if sent_along { Tracked::Sent } else { Tracked::AsBefore });
+        }
+        Source::Stored { entries, .. } => match Managers::decode(Some(entries)) {
+            Ok(managers) if !managers.is_empty() => managers,
+            _ if old.is_some() => return Ok(Tracked::None),
+            _ => Managers::default(),
+        },
+        Source::Sent(managers) => managers,
+        Source::Nothing => Managers::default(),
+    };
+    take_fields(typed, writer, &mut managers, comparison.into_change(), (old, new), reset)?;
     Ok(Tracked::Changed(managers.encode()))
 }
 
-fn managers_before<'a>(
-    stored: Option<&'a Value>,
-    sent: Option<&'a Value>,
-    writer: &Writer<'_>,
-) -> (Managers<'a>, Source) {
+fn source<'a>(stored: Option<&'a Value>, sent: Option<&'a Value>, writer: &Writer<'_>) -> Source<'a> {
     let sent_along = stored.is_some() && stored == sent;
     if let Some(sent) = sent
         && !sent_along
         && writer.subresource.is_empty()
     {
         if managed::is_reset(sent) {
-            return (Managers::default(), Source::Nothing);
+            return Source::Nothing;
         }
         // What a client does not understand it may send back broken or not at all: then nothing was meant by it.
         if let Ok(managers) = Managers::decode(Some(sent))
             && !managers.is_empty()
         {
-            return (managers, Source::Sent);
+            return Source::Sent(managers);
         }
     }
-    match Managers::decode(stored) {
-        Ok(managers) if !managers.is_empty() => (managers, Source::Stored { sent_along }),
-        _ => (Managers::default(), Source::Nothing),
+    match stored {
+        Some(entries @ Value::Array(items)) if !items.is_empty() => Source::Stored { entries, sent_along },
+        _ => Source::Nothing,
     }
 }
 
-fn served(typed: &Typed<'_>, writer: &Writer<'_>, managers: &Managers<'_>) -> bool {
-    managers.0.iter().all(|manager| !matches!(typed.shape(writer.api_version, &manager.version), Shape::Gone))
+/// Whether every version in which somebody owns something is still served.
+fn all_served(typed: &Typed<'_>, writer: &Writer<'_>, entries: &Value) -> bool {
+    let served = |entry: &Value| {
+        let version = entry.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+        !matches!(typed.shape(writer.api_version, version), Shape::Gone)
+    };
+    typed.versions.is_none() || entries.as_array().into_iter().flatten().all(served)
 }
 
 /// Gives the writer what it changed, and takes it from everybody else.
@@ -118,14 +122,13 @@ pub(crate) fn take_fields<'a>(
     typed: &Typed<'_>,
     writer: &Writer<'a>,
     managers: &mut Managers<'a>,
-    comparison: &Comparison<'a>,
+    change: Change<'a>,
     objects: (Option<&Object>, &Object),
     reset: &FieldSet<'_>,
 ) -> Result<(), Error> {
-    release(typed, writer, managers, comparison, objects, reset, |_, _| {})?;
-    let fields = comparison.set();
-    if !fields.is_empty() {
-        let mut own = Manager::new(writer, Operation::Update, fields);
+    release(typed, writer, managers, &change, objects, reset, |_, _| {})?;
+    if !change.set.is_empty() {
+        let mut own = Manager::new(writer, Operation::Update, change.set);
         own.time = Some(writer.time.into());
         match managers.0.iter_mut().find(|other| other.is(&own)) {
             Some(other) => {
@@ -145,18 +148,17 @@ pub(crate) fn release<'a>(
     typed: &Typed<'_>,
     writer: &Writer<'_>,
     managers: &mut Managers<'a>,
-    comparison: &Comparison<'_>,
-    (old, new): (Option<&Object>, &Object),
+    change: &Change<'_>,
+    objects: (Option<&Object>, &Object),
     reset: &FieldSet<'_>,
     mut lost: impl FnMut(&Manager<'a>, &FieldSet<'_>),
 ) -> Result<(), Error> {
-    let set = comparison.set();
-    let mut take = |manager: &mut Manager<'a>, set: &FieldSet<'_>, removed: &FieldSet<'_>| {
-        if manager.fields.intersects(set) {
-            lost(manager, &manager.fields.intersection(set));
-            manager.fields.subtract(set);
+    let mut take = |manager: &mut Manager<'a>, change: &Change<'_>| {
+        if manager.fields.intersects(&change.set) {
+            lost(manager, &manager.fields.intersection(&change.set));
+            manager.fields.subtract(&change.set);
         }
-        manager.fields.subtract(removed);
+        manager.fields.subtract(&change.removed);
     };
     let mut failed = None;
     managers.0.retain_mut(|manager| {
@@ -164,21 +166,16 @@ pub(crate) fn release<'a>(
             Shape::Gone => return false,
             Shape::Same => {
                 reconcile(typed.at(), &mut manager.fields);
-                take(manager, &set, &comparison.removed);
+                take(manager, change);
             }
             Shape::Other(other) => {
                 reconcile(other.at(), &mut manager.fields);
-                let version = manager.version.to_string();
-                match in_version(typed, &version, (old, new)) {
-                    Ok((old, new)) => match compare(other.at(), old.as_ref(), &new) {
-                        Ok(comparison) => {
-                            let comparison = comparison.without(reset);
-                            take(manager, &comparison.set(), &comparison.removed);
-                        }
-                        Err(text) => failed = Some(Error::Compare(text)),
-                    },
-                    Err(error) => failed = Some(error),
-                }
+                let taken = in_version(typed, &manager.version, objects).and_then(|(old, new)| {
+                    let comparison = compare(other.at(), old.as_ref(), &new).map_err(Error::Compare)?;
+                    take(manager, &comparison.without(reset).into_change());
+                    Ok(())
+                });
+                failed = taken.err().or(failed.take());
             }
         }
         !manager.fields.is_empty()
@@ -186,6 +183,7 @@ pub(crate) fn release<'a>(
     failed.map_or(Ok(()), Err)
 }
 
+/// The objects in another version.
 fn in_version(
     typed: &Typed<'_>,
     version: &str,

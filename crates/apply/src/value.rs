@@ -84,9 +84,7 @@ pub(crate) fn text(value: &Value) -> Cow<'static, str> {
         Value::Bool(false) => Cow::Borrowed("false"),
         Value::Number(_) => Cow::Owned(go::print(value)),
         Value::String(text) => Cow::Owned(go::quote(text)),
-        Value::Array(items) => {
-            Cow::Owned(format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(",")))
-        }
+        Value::Array(items) => Cow::Owned(format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(","))),
         Value::Object(map) => Cow::Owned(map.iter().map(|(key, value)| format!("{key}={}", text(value))).collect()),
     }
 }
@@ -187,7 +185,10 @@ mod tests {
 
     #[test]
     fn go_prints_what_it_decoded() {
-        assert_eq!(go_syntax(&json!({"a": [1, "x", null]})), r#"map[string]interface {}{"a":[]interface {}{1, "x", interface {}(nil)}}"#);
+        assert_eq!(
+            go_syntax(&json!({"a": [1, "x", null]})),
+            r#"map[string]interface {}{"a":[]interface {}{1, "x", interface {}(nil)}}"#
+        );
         assert_eq!(text(&json!("a\"b")), r#""a\"b""#);
     }
 }

@@ -63,7 +63,8 @@ pub(crate) fn is_zero(at: At<'_>, value: &Value) -> bool {
                         (Unset::Zero, None) => false,
                     }
                 };
-                form.fields().iter().all(written) && map.keys().all(|key| form.entry(key).is_some_and(|e| e.field.is_some()))
+                form.fields().iter().all(written)
+                    && map.keys().all(|key| form.entry(key).is_some_and(|e| e.field.is_some()))
             }
             _ => false,
         },
@@ -79,11 +80,8 @@ pub(crate) fn scalar(scalar: Scalar) -> Value {
         Scalar::Quantity => Value::from("0"),
         Scalar::Duration => Value::from("0s"),
         Scalar::Bytes | Scalar::Time | Scalar::MicroTime => Value::Null,
-        Scalar::Int32
-        | Scalar::Int64
-        | Scalar::Uint32
-        | Scalar::Uint64
-        | Scalar::Float64
-        | Scalar::IntOrString => Value::from(0),
+        Scalar::Int32 | Scalar::Int64 | Scalar::Uint32 | Scalar::Uint64 | Scalar::Float64 | Scalar::IntOrString => {
+            Value::from(0)
+        }
     }
 }

@@ -1,8 +1,11 @@
 //! Laws that hold for every object, intent and patch.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::unreachable, clippy::indexing_slicing)]
 
 mod schemas;
 
-use pawl_apply::{Error, FieldSet, Typed, Writer, apply, json_patch, merge_patch, restore_times, strategic, track_update};
+use pawl_apply::{
+    Error, FieldSet, Typed, Writer, apply, json_patch, merge_patch, restore_times, strategic, track_update,
+};
 use pawl_meta::object::Object;
 use proptest::prelude::*;
 use schemas::Kinds;
@@ -18,7 +21,10 @@ fn text() -> impl Strategy<Value = Value> {
     prop_oneof!["[a-c]", Just(String::new())].prop_map(Value::from)
 }
 
-fn maybe<S: Strategy<Value = Value> + 'static>(name: &'static str, value: S) -> BoxedStrategy<Vec<(&'static str, Value)>> {
+fn maybe<S: Strategy<Value = Value> + 'static>(
+    name: &'static str,
+    value: S,
+) -> BoxedStrategy<Vec<(&'static str, Value)>> {
     prop::option::of(value).prop_map(move |value| value.map(|value| (name, value)).into_iter().collect()).boxed()
 }
 
@@ -44,7 +50,8 @@ fn items(depth: u32) -> BoxedStrategy<Value> {
 }
 
 fn anything() -> BoxedStrategy<Value> {
-    let leaf = prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::from), (0..3i64).prop_map(Value::from), text()];
+    let leaf =
+        prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::from), (0..3i64).prop_map(Value::from), text()];
     leaf.prop_recursive(3, 12, 3, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
@@ -75,7 +82,8 @@ fn widgets() -> impl Strategy<Value = Object> {
         maybe("x", anything().prop_filter("null is no value", |v| !v.is_null())),
     ]);
     (spec, prop::option::of(map())).prop_map(|(spec, labels)| {
-        let mut object = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec});
+        let mut object =
+            json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec});
         if let Some(labels) = labels {
             object["metadata"]["labels"] = labels;
         }
@@ -215,7 +223,8 @@ proptest! {
 fn only_conflicts_stop_a_valid_intent() {
     let kinds = Kinds::new();
     let typed = kinds.of("Widget");
-    let intent = json!({"apiVersion": "example.com/v1", "kind": "Widget", "spec": {"a": "1"}}).as_object().unwrap().clone();
+    let intent =
+        json!({"apiVersion": "example.com/v1", "kind": "Widget", "spec": {"a": "1"}}).as_object().unwrap().clone();
     let live = force(&typed, None, &intent, "m1", "t");
     let mut other = intent;
     other["spec"]["a"] = json!("2");

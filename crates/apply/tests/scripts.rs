@@ -1,4 +1,5 @@
 //! Scripts of writes by several managers, with who owns what after each.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::unreachable, clippy::indexing_slicing)]
 
 mod schemas;
 
@@ -206,7 +207,8 @@ fn conflicts_name_managers_and_fields() {
         .owned(&[("m1 Apply", json!({"f:data": {"f:b": {}}})), ("m2 Apply", json!({"f:data": {"f:a": {}, "f:u": {}}}))])
         .refuse("m1", json!({"data": {"a": "1", "b": "1"}}), "Apply failed with 1 conflict: conflict with \"m2\": .data.a")
         .has("data", json!({"a": "2", "b": "1", "u": "2"}));
-    let error = config_map(&kinds).apply("m1", json!({"data": {"a": "1"}})).try_apply("m2", json!({"data": {"a": "2"}}), false);
+    let error =
+        config_map(&kinds).apply("m1", json!({"data": {"a": "1"}})).try_apply("m2", json!({"data": {"a": "2"}}), false);
     let Err(Error::Conflicts(conflicts)) = error else { panic!("{error:?}") };
     let [conflict] = conflicts.0.as_slice() else { panic!() };
     assert_eq!((conflict.cause().as_str(), conflict.path.as_str()), ("conflict with \"m1\"", ".data.a"));
@@ -225,7 +227,10 @@ fn an_update_takes_what_it_changes() {
         .patch("upd", json!({"data": {"b": null}}))
         .owned(&[("upd Update", json!({"f:data": {"f:a": {}}}))])
         .apply("m1", json!({"data": {"a": "2", "b": "1"}}))
-        .owned(&[("m1 Apply", json!({"f:data": {"f:a": {}, "f:b": {}}})), ("upd Update", json!({"f:data": {"f:a": {}}}))]);
+        .owned(&[
+            ("m1 Apply", json!({"f:data": {"f:a": {}, "f:b": {}}})),
+            ("upd Update", json!({"f:data": {"f:a": {}}})),
+        ]);
 }
 
 #[test]
@@ -248,9 +253,10 @@ fn a_creator_owns_what_was_not_there_without_it() {
             },
         }}),
     )]);
-    widget(&kinds)
-        .put("creator", json!({"spec": {"a": "1", "x": {"y": {"z": 1}, "l": [1]}}}))
-        .owned(&[("creator Update", json!({"f:spec": {".": {}, "f:a": {}, "f:x": {".": {}, "f:l": {}, "f:y": {".": {}, "f:z": {}}}}}))]);
+    widget(&kinds).put("creator", json!({"spec": {"a": "1", "x": {"y": {"z": 1}, "l": [1]}}})).owned(&[(
+        "creator Update",
+        json!({"f:spec": {".": {}, "f:a": {}, "f:x": {".": {}, "f:l": {}, "f:y": {".": {}, "f:z": {}}}}}),
+    )]);
 }
 
 #[test]
@@ -266,10 +272,17 @@ fn objects_without_owners_stay_so_until_somebody_applies() {
         .apply("m1", json!({"data": {"c": "1"}}))
         .owned(&[
             ("m1 Apply", json!({"f:data": {"f:c": {}}})),
-            ("before-first-apply Update", json!({"f:data": {".": {}, "f:a": {}, "f:b": {}}, "f:metadata": {"f:labels": {".": {}, "f:x": {}}}})),
+            (
+                "before-first-apply Update",
+                json!({"f:data": {".": {}, "f:a": {}, "f:b": {}}, "f:metadata": {"f:labels": {".": {}, "f:x": {}}}}),
+            ),
         ])
         .patch("upd", json!({"data": {"d": "1"}}))
-        .refuse("m1", json!({"data": {"a": "2"}}), "Apply failed with 1 conflict: conflict with \"before-first-apply\" using v1: .data.a");
+        .refuse(
+            "m1",
+            json!({"data": {"a": "2"}}),
+            "Apply failed with 1 conflict: conflict with \"before-first-apply\" using v1: .data.a",
+        );
 }
 
 #[test]
@@ -282,7 +295,10 @@ fn managed_fields_can_be_cleared_and_sent_but_not_lost() {
             .patch("any", json!({"metadata": {"managedFields": reset}}))
             .owned(&[])
             .apply("m1", json!({"data": {"b": "1"}}))
-            .owned(&[("m1 Apply", json!({"f:data": {"f:b": {}}})), ("before-first-apply Update", json!({"f:data": {".": {}, "f:a": {}}}))]);
+            .owned(&[
+                ("m1 Apply", json!({"f:data": {"f:b": {}}})),
+                ("before-first-apply Update", json!({"f:data": {".": {}, "f:a": {}}})),
+            ]);
     }
     config_map(&kinds)
         .put("creator", json!({"data": {"a": "1"}}))
@@ -303,9 +319,7 @@ fn managed_fields_can_be_cleared_and_sent_but_not_lost() {
 #[test]
 fn items_are_owned_by_key() {
     let kinds = Kinds::new();
-    let body = |containers: Value| {
-        json!({"spec": {"selector": {"matchLabels": {"app": "a"}}, "template": {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": containers}}}})
-    };
+    let body = |containers: Value| json!({"spec": {"selector": {"matchLabels": {"app": "a"}}, "template": {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": containers}}}});
     let owned = |containers: Value| json!({"f:spec": {"f:selector": {}, "f:template": {"f:metadata": {"f:labels": {"f:app": {}}}, "f:spec": {"f:containers": containers}}}});
     let script = deployment(&kinds)
         .apply("m1", body(json!([{"name": "a", "image": "1", "ports": [{"containerPort": 80}]}, {"name": "b", "image": "1"}])))
@@ -379,8 +393,14 @@ fn intents_must_fit_their_schema() {
     refuse(json!({"spec": "x"}), ".spec: expected map, got &{x}");
     refuse(json!({"spec": {"replicas": "three"}}), ".spec.replicas: expected numeric (int or float), got string");
     refuse(json!({"spec": {"bogus": 1}}), ".spec.bogus: field not declared in schema");
-    refuse(json!({"metadata": {"labels": {"a": 5}}}), ".metadata.labels.a: expected string, got &value.valueUnstructured{Value:5}");
-    refuse(json!({"metadata": {"labels": {"a": true}}}), ".metadata.labels.a: expected string, got &value.valueUnstructured{Value:true}");
+    refuse(
+        json!({"metadata": {"labels": {"a": 5}}}),
+        ".metadata.labels.a: expected string, got &value.valueUnstructured{Value:5}",
+    );
+    refuse(
+        json!({"metadata": {"labels": {"a": true}}}),
+        ".metadata.labels.a: expected string, got &value.valueUnstructured{Value:true}",
+    );
     refuse(json!({"metadata": {"finalizers": {"a": 1}}}), ".metadata.finalizers: expected list, got &{map[a:1]}");
     refuse(
         json!({"spec": {"replicas": [], "template": {"spec": {"containers": [{"args": [1]}]}}}}),
@@ -396,13 +416,23 @@ fn nulls_are_owned_and_defaulted_keys_are_known() {
     config_map(&kinds)
         .apply("m1", json!({"data": {"a": null, "b": "x"}}))
         .owned(&[("m1 Apply", json!({"f:data": {"f:a": {}, "f:b": {}}}))]);
-    let service = || Script::new(kinds.of("Service"), "v1", "Service").apply("m1", json!({"spec": {"ports": [{"port": 80}]}}));
+    let service =
+        || Script::new(kinds.of("Service"), "v1", "Service").apply("m1", json!({"spec": {"ports": [{"port": 80}]}}));
     service()
-        .owned(&[("m1 Apply", json!({"f:spec": {"f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}}}}}))])
-        .apply("m1", json!({"spec": {"ports": [{"port": 80, "protocol": "TCP"}, {"port": 80, "protocol": "UDP", "name": "u"}]}}))
+        .owned(&[(
+            "m1 Apply",
+            json!({"f:spec": {"f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}}}}}),
+        )])
+        .apply(
+            "m1",
+            json!({"spec": {"ports": [{"port": 80, "protocol": "TCP"}, {"port": 80, "protocol": "UDP", "name": "u"}]}}),
+        )
         .has("spec", json!({"ports": [{"port": 80, "protocol": "TCP"}, {"port": 80, "protocol": "UDP", "name": "u"}]}));
     // A null intends nothing for the entries of a map.
-    config_map(&kinds).put("c", json!({"data": {"a": "1"}})).apply("m1", json!({"data": null})).has("data", json!({"a": "1"}));
+    config_map(&kinds)
+        .put("c", json!({"data": {"a": "1"}}))
+        .apply("m1", json!({"data": null}))
+        .has("data", json!({"a": "1"}));
 }
 
 #[test]
@@ -418,7 +448,11 @@ fn status_is_owned_through_its_subresource() {
         .apply("ctl", json!({"status": {"b": "1"}}))
         .owned(&[spec.clone(), ("ctl Apply/status", json!({"f:status": {"f:b": {}}}))])
         .apply("ctl", json!({"spec": {"a": "2"}, "status": {"b": "1"}}))
-        .refuse("ctl2", json!({"status": {"b": "2"}}), "Apply failed with 1 conflict: conflict with \"ctl\" with subresource \"status\": .status.b")
+        .refuse(
+            "ctl2",
+            json!({"status": {"b": "2"}}),
+            "Apply failed with 1 conflict: conflict with \"ctl\" with subresource \"status\": .status.b",
+        )
         .apply("ctl", json!({"status": {"c": "2"}}))
         .has("status", json!({"c": "2"}));
 }
@@ -430,15 +464,28 @@ fn kubectl_takes_over_from_client_side_apply() {
     let last = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"o"},"data":{"a":"1","b":"1"}}"#;
     let script = || {
         config_map(&kinds)
-            .put("kubectl-client-side-apply", json!({"metadata": {"annotations": {annotation: last}}, "data": {"a": "1", "b": "1"}}))
+            .put(
+                "kubectl-client-side-apply",
+                json!({"metadata": {"annotations": {annotation: last}}, "data": {"a": "1", "b": "1"}}),
+            )
             .patch("other", json!({"data": {"b": "2"}}))
     };
-    script().refuse("m1", json!({"data": {"a": "9"}}), "Apply failed with 1 conflict: conflict with \"kubectl-client-side-apply\" using v1: .data.a");
-    script().refuse("kubectl", json!({"data": {"a": "9", "b": "9"}}), "Apply failed with 1 conflict: conflict with \"other\" using v1: .data.b");
+    script().refuse(
+        "m1",
+        json!({"data": {"a": "9"}}),
+        "Apply failed with 1 conflict: conflict with \"kubectl-client-side-apply\" using v1: .data.a",
+    );
+    script().refuse(
+        "kubectl",
+        json!({"data": {"a": "9", "b": "9"}}),
+        "Apply failed with 1 conflict: conflict with \"other\" using v1: .data.b",
+    );
     let done = script().apply("kubectl", json!({"data": {"a": "<9>"}}));
     assert_eq!(
         done.object.unwrap()["metadata"]["annotations"][annotation],
-        json!("{\"apiVersion\":\"v1\",\"data\":{\"a\":\"\\u003c9\\u003e\"},\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"o\"}}\n")
+        json!(
+            "{\"apiVersion\":\"v1\",\"data\":{\"a\":\"\\u003c9\\u003e\"},\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"o\"}}\n"
+        )
     );
 }
 
@@ -452,7 +499,10 @@ fn old_updaters_are_merged_into_one() {
     }
     let managers: Vec<String> = script.entries().iter().map(|e| e["manager"].as_str().unwrap().to_owned()).collect();
     assert_eq!(managers, ["ancient-changes", "u04", "u05", "u06", "u07", "u08", "u09", "u10", "u11", "u12"]);
-    assert_eq!(script.entries()[0]["fieldsV1"], json!({"f:data": {".": {}, "f:u00": {}, "f:u01": {}, "f:u02": {}, "f:u03": {}}}));
+    assert_eq!(
+        script.entries()[0]["fieldsV1"],
+        json!({"f:data": {".": {}, "f:u00": {}, "f:u01": {}, "f:u02": {}, "f:u03": {}}})
+    );
     script.times(&[Some(4), Some(5), Some(6), Some(7), Some(8), Some(9), Some(10), Some(11), Some(12), Some(13)]);
 }
 
@@ -464,7 +514,11 @@ fn objects_of_unknown_types_are_owned_entry_by_entry() {
         .owned(&[("m1 Apply", json!({"f:spec": {".": {}, "f:a": {".": {}, "f:b": {}}, "f:l": {}}}))])
         .patch("upd", json!({"spec": {"a": 5}}))
         .owned(&[("m1 Apply", json!({"f:spec": {".": {}, "f:l": {}}})), ("upd Update", json!({"f:spec": {"f:a": {}}}))])
-        .refuse("m1", json!({"spec": {"l": [], "a": 6}}), "Apply failed with 1 conflict: conflict with \"upd\" using example.com/v1: .spec.a")
+        .refuse(
+            "m1",
+            json!({"spec": {"l": [], "a": 6}}),
+            "Apply failed with 1 conflict: conflict with \"upd\" using example.com/v1: .spec.a",
+        )
         .force("m1", json!({"spec": {"a": {"c": 1}}}))
         .has("spec", json!({"a": {"c": 1}}))
         .owned(&[("m1 Apply", json!({"f:spec": {".": {}, "f:a": {".": {}, "f:c": {}}}}))]);
@@ -473,13 +527,14 @@ fn objects_of_unknown_types_are_owned_entry_by_entry() {
 #[test]
 fn what_has_become_atomic_is_owned_as_a_whole() {
     let granular = Kinds::with(&[("am map[string]string omitempty atomic", "am map[string]string omitempty")]);
-    let script = widget(&granular).apply("m1", json!({"spec": {"am": {"x": "1"}}})).owned(&[("m1 Apply", json!({"f:spec": {"f:am": {"f:x": {}}}}))]);
+    let script = widget(&granular)
+        .apply("m1", json!({"spec": {"am": {"x": "1"}}}))
+        .owned(&[("m1 Apply", json!({"f:spec": {"f:am": {"f:x": {}}}}))]);
     let kinds = Kinds::new();
     let script = Script { typed: kinds.of("Widget"), ..script };
-    script.patch("upd", json!({"spec": {"a": "1"}})).owned(&[
-        ("m1 Apply", json!({"f:spec": {"f:am": {}}})),
-        ("upd Update", json!({"f:spec": {"f:a": {}}})),
-    ]);
+    script
+        .patch("upd", json!({"spec": {"a": "1"}}))
+        .owned(&[("m1 Apply", json!({"f:spec": {"f:am": {}}})), ("upd Update", json!({"f:spec": {"f:a": {}}}))]);
 }
 
 #[test]

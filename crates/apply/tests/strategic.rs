@@ -1,4 +1,5 @@
 //! Strategic merge patches on objects like Deployments and Services.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::unreachable, clippy::indexing_slicing)]
 
 mod schemas;
 
@@ -58,7 +59,8 @@ fn items_merge_by_key_and_new_ones_stand_where_the_patch_has_them() {
 
 #[test]
 fn services_merge_ports_by_number_alone() {
-    let two = json!({"ports": [{"port": 53, "protocol": "UDP", "name": "u"}, {"port": 53, "protocol": "TCP", "name": "t"}]});
+    let two =
+        json!({"ports": [{"port": 53, "protocol": "UDP", "name": "u"}, {"port": 53, "protocol": "TCP", "name": "t"}]});
     check(
         "ServiceSpec",
         two.clone(),
@@ -99,9 +101,16 @@ fn directives_replace_and_delete_items() {
         json!({"containers": [{"$patch": "replace"}, {"name": "only", "image": "i"}]}),
         json!({"containers": [{"name": "only", "image": "i"}]}),
     );
-    pod(doc.clone(), json!({"containers": [{"name": "a", "$patch": "delete"}]}), json!({"containers": [{"name": "b"}]}));
+    pod(
+        doc.clone(),
+        json!({"containers": [{"name": "a", "$patch": "delete"}]}),
+        json!({"containers": [{"name": "b"}]}),
+    );
     let refused = |items: Value| patch("PodSpec", doc.clone(), json!({"containers": items})).unwrap_err().to_string();
-    assert_eq!(refused(json!([{"$patch": "delete"}])), "map: map[$patch:delete] does not contain declared merge key: name");
+    assert_eq!(
+        refused(json!([{"$patch": "delete"}])),
+        "map: map[$patch:delete] does not contain declared merge key: name"
+    );
     assert_eq!(refused(json!([{"image": "x"}])), "map: map[image:x] does not contain declared merge key: name");
     assert_eq!(refused(json!([{"$patch": "merge"}])), "merging lists cannot yet be specified in the patch");
     assert_eq!(refused(json!([{"$patch": "bogus"}])), "unknown patch type: bogus in map: map[$patch:bogus]");

@@ -21,13 +21,19 @@ fn operations_do_what_they_say() {
     let data = json!({"a": "1", "n": null});
     let list = json!(["x", "y"]);
     check(json!([]), doc(data.clone(), list.clone()));
-    check(json!([{"op": "add", "path": "/data/b", "value": 2}]), doc(json!({"a": "1", "n": null, "b": 2}), list.clone()));
+    check(
+        json!([{"op": "add", "path": "/data/b", "value": 2}]),
+        doc(json!({"a": "1", "n": null, "b": 2}), list.clone()),
+    );
     check(json!([{"op": "add", "path": "/list/-", "value": "z"}]), doc(data.clone(), json!(["x", "y", "z"])));
     check(json!([{"op": "add", "path": "/list/0", "value": "z"}]), doc(data.clone(), json!(["z", "x", "y"])));
     check(json!([{"op": "add", "path": "/list/-1", "value": "z"}]), doc(data.clone(), json!(["x", "y", "z"])));
     check(json!([{"op": "remove", "path": "/list/-2"}]), doc(data.clone(), json!(["y"])));
     check(json!([{"op": "replace", "path": "/list/1", "value": 1}]), doc(data.clone(), json!(["x", 1])));
-    check(json!([{"op": "move", "from": "/data/a", "path": "/list/1"}]), doc(json!({"n": null}), json!(["x", "1", "y"])));
+    check(
+        json!([{"op": "move", "from": "/data/a", "path": "/list/1"}]),
+        doc(json!({"n": null}), json!(["x", "1", "y"])),
+    );
     check(
         json!([{"op": "copy", "from": "/list", "path": "/data/l"}]),
         doc(json!({"a": "1", "n": null, "l": ["x", "y"]}), list.clone()),

@@ -110,7 +110,8 @@ proptest! {
 
 #[test]
 fn fields_v1_has_upstreams_form() {
-    let value = json!({"f:data": {".": {}, "f:a": {}}, "f:spec": {"f:ports": {"k:{\"port\":80}": {".": {}, "f:port": {}}}}});
+    let value =
+        json!({"f:data": {".": {}, "f:a": {}}, "f:spec": {"f:ports": {"k:{\"port\":80}": {".": {}, "f:port": {}}}}});
     let set = FieldSet::from_fields_v1(&value).unwrap();
     assert_eq!(set.paths(), [".data", ".data.a", ".spec.ports[port=80]", ".spec.ports[port=80].port"]);
     assert_eq!(set.to_fields_v1(), value);

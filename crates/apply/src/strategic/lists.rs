@@ -106,11 +106,7 @@ fn items<'s>(at: At<'s>, a: &[Value], b: &[Value]) -> Result<Option<Items<'s>>, 
 }
 
 /// Does what items with a directive say, and gives the lists without them.
-fn without_special(
-    key: &str,
-    mut doc: Vec<Value>,
-    patch: Vec<Value>,
-) -> Result<(Vec<Value>, Vec<Value>), PatchError> {
+fn without_special(key: &str, mut doc: Vec<Value>, patch: Vec<Value>) -> Result<(Vec<Value>, Vec<Value>), PatchError> {
     let mut plain = Vec::with_capacity(patch.len());
     let mut replace = false;
     for item in patch {
@@ -223,12 +219,9 @@ fn check_order(key: Option<&str>, patch: &[Value], order: &[Value]) -> Result<()
 
 fn no_merge_key(item: &Value, key: &str) -> PatchError {
     match item {
-        Value::Object(_) => PatchError::Failed(format!(
-            "map: {} does not contain declared merge key: {key}",
-            go::print_map(item)
-        )),
-        other => {
-            PatchError::Failed(format!("expected a map[string]interface {{}}, but received a {}", go_type(other)))
+        Value::Object(_) => {
+            PatchError::Failed(format!("map: {} does not contain declared merge key: {key}", go::print_map(item)))
         }
+        other => PatchError::Failed(format!("expected a map[string]interface {{}}, but received a {}", go_type(other))),
     }
 }

@@ -3,12 +3,10 @@
 //! `<field> <type> [omitempty] [list=map(k,..)|set] [atomic] [patch=merge|replace|retainKeys[(key)]] [default=<json>]`,
 //! a type being a scalar, `any`, the name of a type above, `*T`, `[]T` or `map[string]T`. Types ending in `?` in their
 //! `type` line keep unknown fields.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::expect_used, clippy::panic)]
 
 use pawl_apply::Typed;
-use pawl_schema::{
-    Field, ListType, Node, NodeId, NodeKind, Object, Patch, Presence, Scalar, Schema, SchemaBuilder,
-};
+use pawl_schema::{Field, ListType, Node, NodeId, NodeKind, Object, Patch, Presence, Scalar, Schema, SchemaBuilder};
 
 const KINDS: &str = "
 type ObjectMeta
