@@ -1,7 +1,7 @@
 //! What an update and an apply cost: nanoseconds per operation, best of some rounds.
 //!
 //! `cargo run --release -p pawl-apply --example bench`
-#![allow(clippy::print_stdout, clippy::panic)]
+#![allow(clippy::print_stdout, clippy::panic, clippy::indexing_slicing)]
 
 #[path = "../tests/schemas/mod.rs"]
 mod schemas;

@@ -99,7 +99,7 @@ fn merge_lists(form: ListForm<'_>, live: &[Value], intent: &[Value]) -> Vec<Valu
     let mut next_shared = shared.next();
     let mut merged = vec![false; intent.len()];
     let mut out = Vec::with_capacity(live.len().max(intent.len()));
-    let mut take = |i: usize, merged: &mut [bool]| {
+    let take = |i: usize, merged: &mut [bool]| {
         if let (Some(done), Some(item)) = (merged.get_mut(i), intent.get(i)) {
             *done = true;
             let live = match of_intent.get(i) {
