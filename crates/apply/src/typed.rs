@@ -1,0 +1,304 @@
+//! Values with a type: which parts of an object are owned one by one, and what an item of a list is called.
+//!
+//! A schema says whether a map or list is one value (atomic) or many. Where it says nothing (any JSON), the value itself
+//! decides: maps are owned entry by entry, lists as a whole.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use pawl_meta::{go, object::Object};
+use pawl_schema::{Field, ListType, Node, NodeId, NodeKind, Patch, Presence, Scalar, Schema};
+
+use crate::path::Element;
+
+/// The type of the objects at hand, in the version the request speaks.
+#[derive(Clone, Copy)]
+pub struct Typed<'s> {
+    pub schema: &'s Schema,
+    pub root: NodeId,
+    pub(crate) versions: Option<&'s dyn Versions>,
+}
+
+/// Who writes, in which version, through which subresource (empty for the main resource), and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Writer<'a> {
+    pub manager: &'a str,
+    pub api_version: &'a str,
+    pub subresource: &'a str,
+    pub time: &'a str,
+}
+
+/// The other versions of a kind. Fields are compared in the version in which their manager wrote them.
+pub trait Versions {
+    /// What a version of the kind looks like.
+    fn shape(&self, api_version: &str) -> Shape<'_>;
+
+    /// The object in another version, `apiVersion` included; `None` when it cannot be converted.
+    fn convert(&self, object: &Object, api_version: &str) -> Option<Object>;
+}
+
+/// What a version of a kind looks like, seen from the version of the request.
+pub enum Shape<'s> {
+    /// As the request's: the same fields in the same places.
+    Same,
+    Other(Typed<'s>),
+    /// No longer served: what was owned in it is forgotten.
+    Gone,
+}
+
+impl<'s> Typed<'s> {
+    /// A type all of whose versions have the same shape.
+    pub fn new(schema: &'s Schema, root: NodeId) -> Self {
+        Self { schema, root, versions: None }
+    }
+
+    #[must_use]
+    pub fn with_versions(self, versions: &'s dyn Versions) -> Self {
+        Self { versions: Some(versions), ..self }
+    }
+
+    pub(crate) fn at(&self) -> At<'s> {
+        At::node(self.schema, self.root)
+    }
+
+    pub(crate) fn shape(&self, own: &str, api_version: &str) -> Shape<'s> {
+        match self.versions {
+            Some(versions) if own != api_version => versions.shape(api_version),
+            _ => Shape::Same,
+        }
+    }
+}
+
+/// A place in the schema; without a node, whatever the value is.
+#[derive(Clone, Copy)]
+pub(crate) struct At<'s> {
+    schema: &'s Schema,
+    node: Option<&'s Node>,
+}
+
+/// What the schema makes of a value.
+#[derive(Clone, Copy)]
+pub(crate) enum Form<'s> {
+    Map(MapForm<'s>),
+    List(ListForm<'s>),
+    Scalar(ScalarForm),
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct MapForm<'s> {
+    schema: &'s Schema,
+    kind: MapKind<'s>,
+    pub(crate) atomic: bool,
+}
+
+#[derive(Clone, Copy)]
+enum MapKind<'s> {
+    Struct { object: &'s pawl_schema::Object, open: bool, embedded: bool },
+    Map(NodeId),
+    Deduced,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct ListForm<'s> {
+    pub(crate) items: At<'s>,
+    list: &'s ListType,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScalarForm {
+    Numeric,
+    String,
+    Boolean,
+    Untyped,
+}
+
+/// Where an entry of a map leads.
+pub(crate) struct Entry<'s> {
+    pub(crate) at: At<'s>,
+    /// The field of a struct; `None` for an entry that only its map declares.
+    pub(crate) field: Option<&'s Field>,
+}
+
+static ATOMIC: ListType = ListType::Atomic;
+
+impl<'s> At<'s> {
+    pub(crate) fn node(schema: &'s Schema, id: NodeId) -> Self {
+        let node = schema.node(id);
+        Self { schema, node: (!matches!(node.kind, NodeKind::Any)).then_some(node) }
+    }
+
+    fn deduced(schema: &'s Schema) -> Self {
+        Self { schema, node: None }
+    }
+
+    /// What is here, given a value. A null is whatever the type is; where there is none, an empty map.
+    pub(crate) fn form(self, value: &Value) -> Form<'s> {
+        match self.node {
+            Some(node) => self.declared(node),
+            None => match value {
+                Value::Object(_) | Value::Null => {
+                    Form::Map(MapForm { schema: self.schema, kind: MapKind::Deduced, atomic: false })
+                }
+                Value::Array(_) => Form::List(ListForm { items: self, list: &ATOMIC }),
+                _ => Form::Scalar(ScalarForm::Untyped),
+            },
+        }
+    }
+
+    pub(crate) fn kind(self) -> Option<&'s NodeKind> {
+        self.node.map(|node| &node.kind)
+    }
+
+    /// What a strategic merge patch does here; nothing special where there is no schema.
+    pub(crate) fn patch(self) -> Option<&'s Patch> {
+        self.node.map(|node| &node.patch)
+    }
+
+    pub(crate) fn is_struct(self) -> bool {
+        matches!(self.kind(), Some(NodeKind::Object(_)))
+    }
+
+    /// What is here, where the schema says it.
+    pub(crate) fn declared_form(self) -> Option<Form<'s>> {
+        self.node.map(|node| self.declared(node))
+    }
+
+    fn declared(self, node: &'s Node) -> Form<'s> {
+        let map = |kind| Form::Map(MapForm { schema: self.schema, kind, atomic: node.atomic });
+        match &node.kind {
+            NodeKind::Object(object) => {
+                // An object that declares nothing is free in its fields.
+                let open = node.preserve_unknown || object.fields.is_empty();
+                map(MapKind::Struct { object, open, embedded: node.embedded })
+            }
+            NodeKind::Map(values) => map(MapKind::Map(*values)),
+            NodeKind::List(items) => Form::List(ListForm { items: Self::node(self.schema, *items), list: &node.list }),
+            NodeKind::Scalar(scalar) => Form::Scalar(ScalarForm::of(*scalar)),
+            NodeKind::Any => map(MapKind::Deduced),
+        }
+    }
+}
+
+impl<'s> MapForm<'s> {
+    /// Where an entry leads; `None` when the schema does not know it.
+    pub(crate) fn entry(&self, name: &str) -> Option<Entry<'s>> {
+        let undeclared = |at| Some(Entry { at, field: None });
+        match self.kind {
+            MapKind::Struct { object, open, embedded } => match object.field(name) {
+                Some(field) => Some(Entry { at: At::node(self.schema, field.node), field: Some(field) }),
+                None if embedded && name == "metadata" => undeclared(match self.schema.named("meta.v1.ObjectMeta") {
+                    Some(id) => At::node(self.schema, id),
+                    None => At::deduced(self.schema),
+                }),
+                None if open || (embedded && matches!(name, "kind" | "apiVersion")) => {
+                    undeclared(At::deduced(self.schema))
+                }
+                None => None,
+            },
+            MapKind::Map(values) => undeclared(At::node(self.schema, values)),
+            MapKind::Deduced => undeclared(At::deduced(self.schema)),
+        }
+    }
+
+    /// Where an entry leads; what the schema does not know is taken as it is.
+    pub(crate) fn entry_or_deduced(&self, name: &str) -> Entry<'s> {
+        self.entry(name).unwrap_or(Entry { at: At::deduced(self.schema), field: None })
+    }
+
+    /// The fields of a struct; none for a map.
+    pub(crate) fn fields(&self) -> &'s [Field] {
+        match self.kind {
+            MapKind::Struct { object, .. } => &object.fields,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn is_deduced(&self) -> bool {
+        match self.kind {
+            MapKind::Deduced => true,
+            MapKind::Struct { object, open, .. } => open && object.fields.is_empty(),
+            MapKind::Map(_) => false,
+        }
+    }
+}
+
+impl<'s> ListForm<'s> {
+    pub(crate) fn is_atomic(&self) -> bool {
+        *self.list == ListType::Atomic
+    }
+
+    /// The name of an item, or why it has none.
+    pub(crate) fn element<'v>(&self, item: &'v Value) -> Result<Element<'v>, String>
+    where
+        's: 'v,
+    {
+        match self.list {
+            ListType::Atomic => Err("invalid indexing of non-associative list".to_owned()),
+            ListType::Set => match item {
+                Value::Object(_) => Err("associative list without keys has an element that's a map type".to_owned()),
+                Value::Array(_) => Err("not supported: associative list with lists as elements".to_owned()),
+                Value::Null => Err("associative list without keys has an element that's an explicit null".to_owned()),
+                scalar => Ok(Element::Value(Cow::Borrowed(scalar))),
+            },
+            ListType::Map(keys) => match item {
+                Value::Object(map) => self.keyed(keys, map),
+                Value::Null => Err("associative list with keys may not have a null element".to_owned()),
+                _ => Err("associative list with keys may not have non-map elements".to_owned()),
+            },
+        }
+    }
+
+    fn keyed<'v>(&self, keys: &'s [Box<str>], item: &'v Map<String, Value>) -> Result<Element<'v>, String>
+    where
+        's: 'v,
+    {
+        let mut found = Vec::with_capacity(keys.len());
+        for key in keys {
+            let value = match item.get(&**key) {
+                Some(value) => Some(Cow::Borrowed(value)),
+                None => self.key_default(key),
+            };
+            // Without the key it is another item than with it.
+            if let Some(value) = value {
+                found.push((Cow::Borrowed(&**key), value));
+            }
+        }
+        if found.is_empty() && !keys.is_empty() {
+            let keys: Vec<String> = keys.iter().map(|key| go::quote(key)).collect();
+            return Err(format!(
+                "associative list with keys has an element that omits all key fields [{}] (and doesn't have default \
+                 values for any key fields)",
+                keys.join(" ")
+            ));
+        }
+        Ok(Element::key(found))
+    }
+
+    /// The value of a key that an item does not have: its default, or the zero of a field that is always written.
+    fn key_default(&self, key: &str) -> Option<Cow<'s, Value>> {
+        let Some(Form::Map(items)) = self.items.declared_form() else { return None };
+        let field = items.entry(key)?.field?;
+        if let Some(default) = &field.default {
+            return Some(Cow::Borrowed(default));
+        }
+        if field.pointer || field.presence != Presence::Always {
+            return None;
+        }
+        match &self.items.schema.node(field.node).kind {
+            NodeKind::Scalar(scalar) => Some(Cow::Owned(crate::zero::scalar(*scalar))),
+            _ => None,
+        }
+    }
+}
+
+impl ScalarForm {
+    fn of(scalar: Scalar) -> Self {
+        match scalar {
+            Scalar::String | Scalar::Bytes | Scalar::Duration => Self::String,
+            Scalar::Bool => Self::Boolean,
+            Scalar::Int32 | Scalar::Int64 | Scalar::Uint32 | Scalar::Uint64 | Scalar::Float64 => Self::Numeric,
+            Scalar::Time | Scalar::MicroTime | Scalar::Quantity | Scalar::IntOrString => Self::Untyped,
+        }
+    }
+}
