@@ -272,7 +272,7 @@ pub(crate) fn apply_error(served: &Served, error: pawl_apply::Error) -> Status {
     }
 }
 
-fn refused(error: PatchError) -> Status {
+pub(crate) fn refused(error: PatchError) -> Status {
     match error {
         PatchError::Malformed(why) => Status::bad_request(why),
         PatchError::TooLarge(why) => Status::too_large(why),

@@ -34,7 +34,7 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
     api.object(call, served, &updated.entry, if updated.created { 201 } else { 200 })
 }
 
-fn kind(call: &Call) -> Result<PatchKind, Status> {
+pub(crate) fn kind(call: &Call) -> Result<PatchKind, Status> {
     let header = call.headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
     match header.split(';').next().unwrap_or_default().trim() {
         "application/json-patch+json" => Ok(PatchKind::Json),
@@ -46,7 +46,7 @@ fn kind(call: &Call) -> Result<PatchKind, Status> {
 }
 
 /// Apply names its manager; only apply may force.
-fn check(kind: PatchKind, options: &WriteOptions) -> Result<(), Status> {
+pub(crate) fn check(kind: PatchKind, options: &WriteOptions) -> Result<(), Status> {
     let mut errors = Errors::new();
     if kind == PatchKind::Apply && options.field_manager.is_empty() {
         errors.required(&"fieldManager", "is required for apply patch");

@@ -1,17 +1,72 @@
-//! Requests below an object.
+//! Requests below an object: its status, its scale, and what a node would have to do.
 
 use std::sync::Arc;
 
 use http::Response;
 use pawl_meta::Status;
-use pawl_registry::Served;
+use pawl_registry::{ScaleChange, Served};
+use serde_json::Value;
 
+use super::{get, patch, update};
 use crate::api::{Api, Call};
 use crate::body::Body;
+use crate::options::{WriteOptions, manager};
 
-pub(crate) async fn answer(_api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Response<Body>, Status> {
-    if served.resource.subresource(&call.info.subresource).is_none() {
+pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Response<Body>, Status> {
+    let Some(subresource) = served.resource.subresource(&call.info.subresource) else {
         return Err(Status::no_such_resource());
+    };
+    if !subresource.verbs.iter().any(|v| *v == call.info.verb) {
+        return Err(Status::method_not_allowed());
     }
-    Err(Status::not_implemented("this subresource is not served yet"))
+    match (subresource.name.as_str(), call.info.verb.as_str()) {
+        ("scale", _) => scale(api, served, call).await,
+        ("log" | "exec" | "attach" | "portforward" | "proxy", _) => needs_node(api, served, call).await,
+        ("status" | "finalize" | "approval" | "ephemeralcontainers" | "resize", verb) => match verb {
+            "get" => get::answer(api, served, call).await,
+            "update" => update::answer(api, served, call).await,
+            "patch" => patch::answer(api, served, call).await,
+            _ => Err(Status::method_not_allowed()),
+        },
+        (name, _) => Err(Status::not_implemented(format!("the subresource {name:?} is not served yet"))),
+    }
+}
+
+async fn scale(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Response<Body>, Status> {
+    let (namespace, name) = (call.info.namespace.clone(), call.info.name.clone());
+    let scale = match call.info.verb.as_str() {
+        "get" => api.registry.get_scale(served, &namespace, &name).await?,
+        verb => {
+            let replace = verb == "update";
+            let kind = if replace { None } else { Some(patch::kind(call)?) };
+            let body = api.body(call).await?;
+            let options = WriteOptions::read(api, call, if replace { "UpdateOptions" } else { "PatchOptions" })?;
+            call.cx.dry_run = options.dry_run;
+            call.cx.manager = manager(call, &options.field_manager);
+            let change = match kind {
+                None => ScaleChange::Replace { encoding: update::encoding(call)?, body: &body },
+                Some(kind) => {
+                    patch::check(kind, &options)?;
+                    ScaleChange::Patch { kind, body: &body, force: options.force.unwrap_or(false) }
+                }
+            };
+            api.registry.update_scale(&call.cx, served, &namespace, &name, change).await?
+        }
+    };
+    Ok(call.document(&Value::Object(scale)))
+}
+
+/// What only a node can do: without one upstream says so too, with one assigned there is nobody to ask.
+async fn needs_node(api: &Api, served: &Arc<Served>, call: &Call) -> Result<Response<Body>, Status> {
+    let entry = api.registry.get(served, &call.info.namespace, &call.info.name, None).await?;
+    let object = entry.readable().map(|r| r.object(entry.revision)).unwrap_or_default();
+    let text = |path: &str| pawl_meta::object::at(&object, path).and_then(Value::as_str).unwrap_or_default().to_owned();
+    if served.resource.facts.kind == "Pod" && text("spec.nodeName").is_empty() {
+        if call.info.subresource == "log" {
+            return Ok(crate::respond::with(200, "text/plain", Body::Empty));
+        }
+        let message = format!("pod {} does not have a host assigned", call.info.name);
+        return Err(Status::bad_request(message));
+    }
+    Err(Status::not_implemented(format!("{} needs a node to answer, and this server has none", call.info.subresource)))
 }

@@ -1,0 +1,192 @@
+//! `/scale`: the one number of an object that autoscalers and people change most, under one shape for every kind.
+
+use pawl_apply::scale::{Replicas, to_parent, to_scale};
+use pawl_apply::{FieldSet, Typed, Writer, json_patch, merge_patch, strategic, track_update};
+use pawl_meta::object::{Meta, Object, metadata_mut};
+use pawl_meta::{Errors, FieldPath, GroupKind, Status, go, time};
+use pawl_schema::{decode_json, decode_value, yaml};
+use serde_json::{Map, Value, json};
+
+use crate::patch::{PatchKind, apply_error, refused};
+use crate::{Context, Encoding, Registry, Served, UpdateRequest};
+
+const API_VERSION: &str = "autoscaling/v1";
+const REPLICAS: &[&str] = &["spec", "replicas"];
+
+/// A new Scale, or a patch of the present one.
+pub enum ScaleChange<'a> {
+    Replace { encoding: Encoding, body: &'a [u8] },
+    Patch { kind: PatchKind, body: &'a [u8], force: bool },
+}
+
+impl Registry {
+    pub async fn get_scale(&self, served: &Served, namespace: &str, name: &str) -> Result<Object, Status> {
+        let entry = self.get(served, namespace, name, None).await?;
+        let object = entry.readable().map(|r| r.object(entry.revision)).unwrap_or_default();
+        Ok(scale_of(&object))
+    }
+
+    pub async fn update_scale(
+        &self,
+        cx: &Context,
+        served: &Served,
+        namespace: &str,
+        name: &str,
+        change: ScaleChange<'_>,
+    ) -> Result<Object, Status> {
+        let request = UpdateRequest {
+            namespace,
+            name,
+            subresource: "scale",
+            creates: false,
+            tracked: true,
+            change: Box::new(|old| match old {
+                Some(old) => changed(cx, served, old, &change),
+                None => Err(Status::not_found(&served.resource.group_resource(), name)),
+            }),
+        };
+        let updated = self.update(cx, served, request).await?;
+        let object = updated.entry.readable().map(|r| r.object(updated.entry.revision)).unwrap_or_default();
+        Ok(scale_of(&object))
+    }
+}
+
+/// The Scale of an object.
+fn scale_of(object: &Object) -> Object {
+    let mut metadata = Map::new();
+    for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        metadata.extend(object.metadata().and_then(|m| m.get(field)).map(|v| (field.to_owned(), v.clone())));
+    }
+    let number = |path: &str| pawl_meta::object::at(object, path).and_then(Value::as_i64).unwrap_or(0);
+    let mut spec = Map::new();
+    if number("spec.replicas") != 0 {
+        spec.insert("replicas".to_owned(), json!(number("spec.replicas")));
+    }
+    let mut status = Map::new();
+    status.insert("replicas".to_owned(), json!(number("status.replicas")));
+    let selector = selector_text(object.get("spec").and_then(|s| s.get("selector")));
+    if !selector.is_empty() {
+        status.insert("selector".to_owned(), json!(selector));
+    }
+    let mut scale = Object::new();
+    scale.insert("kind".to_owned(), json!("Scale"));
+    scale.insert("apiVersion".to_owned(), json!(API_VERSION));
+    scale.insert("metadata".to_owned(), Value::Object(metadata));
+    scale.insert("spec".to_owned(), Value::Object(spec));
+    scale.insert("status".to_owned(), Value::Object(status));
+    scale
+}
+
+/// The object after its Scale was changed.
+fn changed(cx: &Context, served: &Served, old: &Object, change: &ScaleChange<'_>) -> Result<Object, Status> {
+    let own_version = served.resource.group_version().to_string();
+    let place = |_: &str| Replicas::At(REPLICAS);
+    let owners = old.metadata().and_then(|m| m.get("managedFields"));
+    let failed = |error| apply_error(served, error);
+    let mut before = scale_of(old);
+    if let Some(owners) = to_scale(owners, place).map_err(failed)? {
+        metadata_mut(&mut before).insert("managedFields".to_owned(), owners);
+    }
+    let now = time::now();
+    let writer = Writer { manager: &cx.manager, api_version: API_VERSION, subresource: "scale", time: &now };
+    let typed = scale_type()?;
+    let mut scale = match change {
+        ScaleChange::Patch { kind: PatchKind::Apply, body, force } => {
+            let intent = yaml::parse(&String::from_utf8_lossy(body)).map_err(Status::bad_request)?.value;
+            let Value::Object(intent) = intent else {
+                return Err(Status::bad_request("error decoding YAML: not an object"));
+            };
+            pawl_apply::apply(&typed, Some(&before), intent, &writer, *force, &FieldSet::new()).map_err(failed)?.object
+        }
+        change => {
+            let mut scale = decode(&typed, &before, change)?;
+            track_update(&typed, Some(&before), &mut scale, &writer, &FieldSet::new()).map_err(failed)?;
+            scale
+        }
+    };
+    let replicas = pawl_meta::object::at(&scale, "spec.replicas").and_then(Value::as_i64).unwrap_or(0);
+    if replicas < 0 {
+        let mut errors = Errors::new();
+        errors.invalid(&FieldPath::of("spec").child("replicas"), replicas, "must be greater than or equal to 0");
+        let kind = GroupKind { group: "autoscaling".to_owned(), kind: "Scale".to_owned() };
+        return Err(Status::invalid(&kind, old.name(), &errors));
+    }
+    let scale_owners = metadata_mut(&mut scale).get("managedFields").cloned();
+    let mut new = old.clone();
+    if let Some(Value::Object(spec)) = new.get_mut("spec") {
+        spec.insert("replicas".to_owned(), json!(replicas));
+    }
+    let metadata = metadata_mut(&mut new);
+    match to_parent(owners, scale_owners.as_ref(), &own_version, place).map_err(failed)? {
+        Some(owners) => metadata.insert("managedFields".to_owned(), owners),
+        None => metadata.remove("managedFields"),
+    };
+    // A version in the Scale is a condition on the object.
+    metadata.insert("resourceVersion".to_owned(), json!(scale.resource_version()));
+    Ok(new)
+}
+
+fn decode(typed: &Typed<'_>, before: &Object, change: &ScaleChange<'_>) -> Result<Object, Status> {
+    let document = || Value::Object(before.clone());
+    let value = match change {
+        ScaleChange::Replace { encoding: Encoding::Json, body } => {
+            let decoded = decode_json(typed.schema, typed.root, body);
+            return decoded.map(|d| d.object).map_err(|e| Status::bad_request(e.to_string()));
+        }
+        ScaleChange::Replace { body, .. } => {
+            yaml::parse(&String::from_utf8_lossy(body)).map_err(Status::bad_request)?.value
+        }
+        ScaleChange::Patch { kind: PatchKind::Json, body, .. } => {
+            json_patch::apply(document(), body).map_err(refused)?
+        }
+        ScaleChange::Patch { kind, body, .. } => {
+            let patch: Value = serde_json::from_slice(body).map_err(|_| {
+                Status::bad_request(format!("error decoding patch: {}", pawl_schema::syntax_error(body)))
+            })?;
+            match kind {
+                PatchKind::Strategic => strategic::apply(typed, document(), patch).map_err(refused)?,
+                _ => merge_patch::apply(document(), patch),
+            }
+        }
+    };
+    let shown = value.to_string();
+    decode_value(typed.schema, typed.root, value).map(|d| d.object).map_err(|error| {
+        let mut errors = Errors::new();
+        errors.invalid(&"patch", shown.as_str(), error.to_string());
+        Status::invalid(&GroupKind::default(), "", &errors)
+    })
+}
+
+fn scale_type() -> Result<Typed<'static>, Status> {
+    let schema = pawl_kinds::schema();
+    let root = schema.named("autoscaling.v1.Scale").ok_or_else(|| Status::internal("no type for Scale"))?;
+    Ok(Typed::new(schema, root))
+}
+
+/// A selector as one line: `app=a,tier in (x,y)`.
+fn selector_text(selector: Option<&Value>) -> String {
+    let Some(Value::Object(selector)) = selector else { return String::new() };
+    let nested = selector.contains_key("matchLabels") || selector.contains_key("matchExpressions");
+    let labels = if nested { selector.get("matchLabels").and_then(Value::as_object) } else { Some(selector) };
+    let mut terms: Vec<(String, String)> = labels
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| (key.clone(), format!("{key}={}", value.as_str().unwrap_or_default())))
+        .collect();
+    for expression in selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
+        let key = expression.get("key").and_then(Value::as_str).unwrap_or_default();
+        let mut values: Vec<String> =
+            expression.get("values").and_then(Value::as_array).into_iter().flatten().map(go::print_map).collect();
+        values.sort();
+        let values = values.join(",");
+        let text = match expression.get("operator").and_then(Value::as_str).unwrap_or_default() {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "Exists" => key.to_owned(),
+            _ => format!("!{key}"),
+        };
+        terms.push((key.to_owned(), text));
+    }
+    terms.sort();
+    terms.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(",")
+}
