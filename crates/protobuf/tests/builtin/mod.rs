@@ -1,0 +1,145 @@
+//! What the tests share: a codec of everything built in, and objects made from its schema.
+
+use pawl_protobuf::Codec;
+use pawl_schema::{Field, NodeId, NodeKind, Scalar, Schema};
+use serde_json::{Map, Value, json};
+
+pub fn codec() -> Codec<'static> {
+    Codec::new(pawl_kinds::schema(), kind)
+}
+
+/// The type of a built-in kind, or of the list of it.
+pub fn kind(api_version: &str, kind: &str) -> Option<NodeId> {
+    let schema = pawl_kinds::schema();
+    pawl_kinds::builtin().iter().filter(|r| r.group_version().to_string() == api_version).find_map(|resource| {
+        match kind.strip_prefix(&resource.facts.kind)? {
+            "" => Some(resource.root),
+            "List" => schema.named(&format!("{}List", resource.facts.type_name)),
+            _ => None,
+        }
+    })
+}
+
+/// The types that have a message, by name.
+pub fn messages(schema: &Schema) -> Vec<(&str, NodeId)> {
+    let mut types: Vec<_> = schema
+        .types()
+        .filter(|(_, id)| schema.object(*id).is_some_and(|o| o.fields.iter().any(is_on_the_wire)))
+        .collect();
+    types.sort_unstable();
+    types
+}
+
+/// The type meta is the envelope's.
+pub fn is_on_the_wire(field: &Field) -> bool {
+    field.number > 0 && (field.owner.is_none() || !field.inline.is_empty())
+}
+
+/// Makes objects of a type, the same ones for the same seed.
+pub struct Generator<'s> {
+    pub schema: &'s Schema,
+    pub seed: u64,
+    /// Only what every implementation writes in the same way: no fields of Pawl's own, no empty values in maps.
+    pub upstream: bool,
+}
+
+impl Generator<'_> {
+    pub fn object(&mut self, node: NodeId, depth: usize) -> Map<String, Value> {
+        let schema = self.schema;
+        let object = schema.object(node).expect("an object");
+        let mut map = Map::new();
+        for field in object.fields.iter().filter(|field| is_on_the_wire(field)) {
+            if self.upstream && field.number >= 90 {
+                continue;
+            }
+            let chance = [70, 60, 50, 40, 30, 20, 10].get(depth).copied().unwrap_or(0);
+            if self.below(100) < chance {
+                map.insert(field.name.to_string(), self.value(field.node, depth + 1));
+            }
+        }
+        map
+    }
+
+    fn value(&mut self, node: NodeId, depth: usize) -> Value {
+        let schema = self.schema;
+        match &schema.node(node).kind {
+            NodeKind::Object(_) => Value::Object(self.object(node, depth)),
+            NodeKind::List(item) => {
+                let count = 1 + self.below(3);
+                (0..count).map(|_| self.value(*item, depth)).collect()
+            }
+            NodeKind::Map(value) => {
+                let count = 1 + self.below(3);
+                let entries = (0..count).map(|_| (self.word(), self.entry(*value, depth)));
+                Value::Object(entries.collect())
+            }
+            NodeKind::Scalar(scalar) => self.scalar(*scalar),
+            NodeKind::Any => self.any(&schema.node(node).go, depth),
+        }
+    }
+
+    fn entry(&mut self, node: NodeId, depth: usize) -> Value {
+        let text = matches!(self.schema.node(node).kind, NodeKind::Scalar(Scalar::String | Scalar::Bytes));
+        match self.value(node, depth) {
+            Value::String(empty) if empty.is_empty() && text && self.upstream => Value::from("AAAA"),
+            // An empty message counts as no value to some.
+            Value::Object(empty) if empty.is_empty() && self.upstream => self.entry(node, 1),
+            value => value,
+        }
+    }
+
+    fn scalar(&mut self, scalar: Scalar) -> Value {
+        match scalar {
+            Scalar::String if self.below(8) == 0 => Value::from(""),
+            Scalar::String => Value::from(self.word()),
+            Scalar::Bytes => Value::from(["", "AA==", "AAECAwQF", "//79"][self.below(4)]),
+            Scalar::Bool => Value::from(self.below(2) == 0),
+            Scalar::Int32 => Value::from([0, 1, -1, 80, 300, i32::MAX, i32::MIN][self.below(7)]),
+            Scalar::Int64 => Value::from([0, 1, -1, 127, 128, i64::MAX, i64::MIN][self.below(7)]),
+            Scalar::Uint32 | Scalar::Uint64 => Value::from(self.below(1000)),
+            Scalar::Float64 => [json!(0), json!(2), json!(-0.25), json!(1e300)][self.below(4)].clone(),
+            Scalar::Time => Value::from(self.time()),
+            Scalar::MicroTime => {
+                let time = self.time();
+                Value::from(format!("{}.{:06}Z", time.trim_end_matches('Z'), self.below(1_000_000)))
+            }
+            Scalar::Duration => Value::from(["0s", "1.5s", "1h0m0s", "-3ms"][self.below(4)]),
+            Scalar::Quantity => Value::from(["0", "100m", "1Gi", "2k", "1500", "-5", "12e6"][self.below(7)]),
+            Scalar::IntOrString if self.below(2) == 0 => Value::from(self.below(70_000)),
+            Scalar::IntOrString => Value::from(["", "25%", "http"][self.below(3)]),
+        }
+    }
+
+    fn any(&mut self, go: &str, depth: usize) -> Value {
+        let props = self.schema.named("apiextensions.v1.JSONSchemaProps").expect("the type of JSON schemas");
+        match (go, self.below(2)) {
+            ("v1.FieldsV1", _) => json!({"f:metadata": {"f:labels": {".": {}}}}),
+            ("v1.JSONSchemaPropsOrBool", 0) => Value::from(self.below(2) == 0),
+            ("v1.JSONSchemaPropsOrArray", 0) => json!([self.object(props, depth), self.object(props, depth)]),
+            ("v1.JSONSchemaPropsOrStringArray", 0) => json!([self.word(), self.word()]),
+            (go, _) if go.starts_with("v1.JSONSchemaPropsOr") => Value::Object(self.object(props, depth)),
+            ("runtime.RawExtension", _) => json!({"a": [1, -2, "x", null, true], "b": {"c": 0.5}}),
+            (_, 0) => json!({"x": [1, "two"]}),
+            _ => Value::from(self.word()),
+        }
+    }
+
+    fn time(&mut self) -> String {
+        pawl_meta::time::seconds(i64::try_from(self.below(4_000_000_000)).unwrap_or(1) - 100_000_000)
+    }
+
+    fn word(&mut self) -> String {
+        let words = ["a", "b-c", "name", "kubernetes.io/name", "ünïcödé", "line\nbreak", "\"quoted\"", "0"];
+        let word = words[self.below(words.len())];
+        if self.below(20) == 0 { word.repeat(60) } else { format!("{word}{}", self.below(100)) }
+    }
+
+    /// A number below `limit`, by the generator of Steele and others (SplitMix64).
+    fn below(&mut self, limit: usize) -> usize {
+        self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.seed;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((z ^ (z >> 31)) % limit as u64).unwrap_or(0)
+    }
+}
