@@ -19,7 +19,7 @@ fn codec() -> &'static Codec<'static> {
 fn round_trip(seed: u64) {
     let schema = pawl_kinds::schema();
     for (name, id) in builtin::messages(schema) {
-        let object = Generator { schema, seed, upstream: false }.object(id, 0);
+        let object = Generator::new(schema, seed).object(id, 0);
         let canonical = decode_value(schema, id, Value::Object(object)).unwrap();
         assert!(canonical.findings.is_empty(), "{name}: {:?}", canonical.findings);
         let mut raw = Vec::new();
@@ -73,7 +73,7 @@ proptest! {
         let schema = pawl_kinds::schema();
         let messages = builtin::messages(schema);
         let (_, id) = messages[usize::try_from(seed).unwrap_or(0) % messages.len()];
-        let object = Generator { schema, seed, upstream: false }.object(id, 0);
+        let object = Generator::new(schema, seed).object(id, 0);
         let mut raw = Vec::new();
         codec().encode(id, &object, &mut raw).unwrap();
         for (at, byte) in hits {
