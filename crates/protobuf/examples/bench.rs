@@ -118,9 +118,7 @@ fn pod() -> Value {
             "containerID": "containerd://0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
         })
     };
-    let condition = |kind: &str| {
-        json!({"type": kind, "status": "True", "lastProbeTime": null, "lastTransitionTime": "2024-05-06T07:08:19Z"})
-    };
+    let condition = |kind: &str| json!({"type": kind, "status": "True", "lastProbeTime": null, "lastTransitionTime": "2024-05-06T07:08:19Z"});
     json!({
         "metadata": metadata("web-5d78c9869d-abcde"),
         "spec": {

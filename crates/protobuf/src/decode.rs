@@ -214,13 +214,11 @@ impl Walk<'_> {
         match shape {
             Shape::Scalar(scalar) => self.scalar(scalar, bytes, place),
             Shape::Message(id) => self.object(id, bytes, place),
-            Shape::Strings => self.strings(bytes, 1, place),
+            Shape::Strings => self.strings(bytes, place),
             Shape::Raw => self.raw(bytes, place),
             Shape::SchemaOrBool(id) => self.schema_or_bool(id, bytes, place),
             Shape::SchemaOrSchemas(id) => self.schema_or_list(id, Shape::Message(id), bytes, place),
-            Shape::SchemaOrStrings(id) => {
-                self.schema_or_list(id, Shape::Scalar(Scalar::String), bytes, place)
-            }
+            Shape::SchemaOrStrings(id) => self.schema_or_list(id, Shape::Scalar(Scalar::String), bytes, place),
         }
     }
 
@@ -309,14 +307,14 @@ impl Walk<'_> {
         text.map(Value::from).ok_or_else(|| place.value("the time is out of range"))
     }
 
-    fn strings(&mut self, bytes: &[u8], number: u32, place: &Place<'_>) -> Result<Value, Error> {
+    fn strings(&mut self, bytes: &[u8], place: &Place<'_>) -> Result<Value, Error> {
         let mut items = Vec::new();
-        self.parts(bytes, place, |at, part| match part {
-            Payload::Bytes(bytes) if at == number => {
+        self.parts(bytes, place, |at, part| match (at, part) {
+            (1, Payload::Bytes(bytes)) => {
                 items.push(Value::from(text(bytes, place)?));
                 Ok(Part::Read)
             }
-            _ if at == number => Ok(Part::Wrong),
+            (1, _) => Ok(Part::Wrong),
             _ => Ok(Part::Unknown),
         })?;
         self.spend(items.len())?;
@@ -375,13 +373,7 @@ impl Walk<'_> {
     }
 
     /// A schema in field 1 or a list in field 2; the list counts when both are there.
-    fn schema_or_list(
-        &mut self,
-        id: MessageId,
-        item: Shape,
-        bytes: &[u8],
-        place: &Place<'_>,
-    ) -> Result<Value, Error> {
+    fn schema_or_list(&mut self, id: MessageId, item: Shape, bytes: &[u8], place: &Place<'_>) -> Result<Value, Error> {
         let mut schema = Value::Null;
         let mut items = Vec::new();
         let mut reader = Reader::new(bytes);

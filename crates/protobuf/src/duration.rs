@@ -46,7 +46,9 @@ fn amount(number: &str, unit: &str) -> Option<i128> {
     let fraction = fraction.get(..20).unwrap_or(fraction);
     let part = match fraction {
         "" => 0,
-        digits => digits.parse::<i128>().ok()?.checked_mul(per)? / 10i128.checked_pow(u32::try_from(digits.len()).ok()?)?,
+        digits => {
+            digits.parse::<i128>().ok()?.checked_mul(per)? / 10i128.checked_pow(u32::try_from(digits.len()).ok()?)?
+        }
     };
     whole.checked_mul(per)?.checked_add(part)
 }
@@ -105,7 +107,9 @@ mod tests {
             assert_eq!(format(nanos), text);
             assert_eq!(parse(text), Some(nanos), "{text}");
         }
-        for (text, nanos) in [("0", 0), ("+5s", 5_000_000_000), (".5s", 500_000_000), ("1h30m", 5_400_000_000_000), ("1us", 1_000)] {
+        for (text, nanos) in
+            [("0", 0), ("+5s", 5_000_000_000), (".5s", 500_000_000), ("1h30m", 5_400_000_000_000), ("1us", 1_000)]
+        {
             assert_eq!(parse(text), Some(nanos), "{text}");
         }
         for text in ["", "3", "s", ".s", "1d", "1.2.3s", "9999999h", "-"] {

@@ -17,8 +17,6 @@ pub(crate) struct MessageId(usize);
 /// The fields of a type on the wire.
 pub(crate) struct Message<'s> {
     pub(crate) object: &'s Object,
-    /// The type as Go names it: `v1.PodSpec`.
-    pub(crate) go: &'s str,
     /// In ascending order of numbers.
     pub(crate) slots: Vec<Slot<'s>>,
 }
@@ -110,7 +108,7 @@ impl<'s> Table<'s> {
         while let Some((node, id)) = builder.pending.pop() {
             if let Some(object) = schema.object(node) {
                 let slots = builder.slots(object);
-                messages.push((id, Message { object, go: &schema.node(node).go, slots }));
+                messages.push((id, Message { object, slots }));
             }
         }
         // Every id was pending once, so that in order of ids each message stands at its own.

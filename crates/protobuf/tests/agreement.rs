@@ -3,6 +3,14 @@
 //! The types of the crate `k8s-pb` read what the codec wrote and write it again: since Go's way sets every field that has a
 //! value, what they write are the same bytes. And they read objects in their own sparse way, which the codec reads as the
 //! same object.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test fails by them"
+)]
 
 #[path = "builtin/mod.rs"]
 mod builtin;

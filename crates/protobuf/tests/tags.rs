@@ -1,5 +1,13 @@
 //! The numbers in the facts are those of the published types: every message and every field of the crate `k8s-pb` is
 //! compared with the schema, by reading its sources.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test fails by them"
+)]
 
 #[path = "builtin/mod.rs"]
 mod builtin;
@@ -195,7 +203,8 @@ fn parse(source: &str, package: &str, published: &mut Published) {
         if let Some(rest) = line.strip_prefix("pub struct ") {
             message = plain(rest.split([' ', '<', '{']).next().unwrap_or_default());
             published.entry((package.to_owned(), message.clone())).or_default();
-        } else if let Some((kind, rest)) = line.strip_prefix("#[prost(").and_then(|rest| rest.split_once(", tag = \"")) {
+        } else if let Some((kind, rest)) = line.strip_prefix("#[prost(").and_then(|rest| rest.split_once(", tag = \""))
+        {
             let number = rest.split('"').next().and_then(|number| number.parse::<u32>().ok());
             attribute = number.map(|number| (number, kind.trim_end_matches(", boxed").to_owned()));
         } else if let Some(rest) = line.strip_prefix("pub ")

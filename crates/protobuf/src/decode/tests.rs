@@ -23,7 +23,8 @@ fn refused(kind: &str, raw: &[u8]) -> String {
 #[test]
 fn empty_values_are_kept_as_in_json() {
     // With everything that Go writes, and with the least that says the same.
-    let full = b"\x0a\x11\x0a\x01c\x12\x00\x1a\x00\x22\x00\x2a\x00\x32\x00\x38\x00\x42\x00\x12\x06\x0a\x01a\x12\x011\x20\x00";
+    let full =
+        b"\x0a\x11\x0a\x01c\x12\x00\x1a\x00\x22\x00\x2a\x00\x32\x00\x38\x00\x42\x00\x12\x06\x0a\x01a\x12\x011\x20\x00";
     let expected = json!({"metadata": {"name": "c"}, "data": {"a": "1"}, "immutable": false});
     check("core.v1.ConfigMap", full, expected.clone());
     check("core.v1.ConfigMap", b"\x0a\x03\x0a\x01c\x12\x06\x0a\x01a\x12\x011\x20\x00", expected);
@@ -31,7 +32,11 @@ fn empty_values_are_kept_as_in_json() {
     check("core.v1.ConfigMapList", b"", json!({"metadata": {}, "items": null}));
     check("core.v1.ContainerPort", b"", json!({"containerPort": 0}));
     check("meta.v1.DeleteOptions", b"\x08\x00", json!({"gracePeriodSeconds": 0}));
-    check("meta.v1.OwnerReference", b"\x30\x00", json!({"apiVersion": "", "kind": "", "name": "", "uid": "", "controller": false}));
+    check(
+        "meta.v1.OwnerReference",
+        b"\x30\x00",
+        json!({"apiVersion": "", "kind": "", "name": "", "uid": "", "controller": false}),
+    );
 }
 
 #[test]
@@ -39,7 +44,11 @@ fn a_message_may_come_in_parts() {
     let parts = b"\x0a\x03\x0a\x01a\x0a\x03\x1a\x01n\x0a\x03\x0a\x01b";
     check("core.v1.ConfigMap", parts, json!({"metadata": {"name": "b", "namespace": "n"}}));
     check("core.v1.ConfigMap", b"\x0a\x03\x0a\x01a\x0a\x02\x0a\x00", json!({"metadata": {}}));
-    check("core.v1.ConfigMap", b"\x0a\x00\x12\x06\x0a\x01a\x12\x011\x12\x03\x0a\x01a", json!({"metadata": {}, "data": {"a": ""}}));
+    check(
+        "core.v1.ConfigMap",
+        b"\x0a\x00\x12\x06\x0a\x01a\x12\x011\x12\x03\x0a\x01a",
+        json!({"metadata": {}, "data": {"a": ""}}),
+    );
 }
 
 #[test]
@@ -61,15 +70,27 @@ fn special_types_have_their_json_form() {
     check("core.v1.TCPSocketAction", b"\x0a\x06\x08\x00\x10\x50\x1a\x00", json!({"port": 80}));
     check("core.v1.TCPSocketAction", b"\x0a\x0a\x08\x01\x10\x00\x1a\x04http", json!({"port": "http"}));
     check("core.v1.TCPSocketAction", b"\x0a\x00", json!({"port": 0}));
-    check("core.v1.ResourceRequirements", b"\x0a\x0d\x0a\x03cpu\x12\x06\x0a\x040.10", json!({"limits": {"cpu": "100m"}}));
+    check(
+        "core.v1.ResourceRequirements",
+        b"\x0a\x0d\x0a\x03cpu\x12\x06\x0a\x040.10",
+        json!({"limits": {"cpu": "100m"}}),
+    );
     check("core.v1.ResourceRequirements", b"\x0a\x05\x0a\x03cpu", json!({"limits": {"cpu": "0"}}));
     check("storage.v1.VolumeError", b"\x0a\x04\x08\x3c\x10\x05", json!({"time": "1970-01-01T00:01:00Z"}));
     check("storage.v1.VolumeError", b"\x0a\x00", json!({"time": null}));
-    check("coordination.v1.LeaseSpec", b"\x22\x05\x08\x01\x10\xd1\x0f", json!({"renewTime": "1970-01-01T00:00:01.000002Z"}));
+    check(
+        "coordination.v1.LeaseSpec",
+        b"\x22\x05\x08\x01\x10\xd1\x0f",
+        json!({"renewTime": "1970-01-01T00:00:01.000002Z"}),
+    );
     check("core.v1.Secret", b"\x12\x06\x0a\x01k\x12\x01\x03", json!({"metadata": {}, "data": {"k": "Aw=="}}));
     check("meta.v1.WatchEvent", b"\x12\x09\x0a\x07{\"a\":1}", json!({"type": "", "object": {"a": 1}}));
     check("meta.v1.WatchEvent", b"", json!({"type": "", "object": null}));
-    check("meta.v1.APIResource", b"\x22\x00", json!({"name": "", "singularName": "", "namespaced": false, "kind": "", "verbs": []}));
+    check(
+        "meta.v1.APIResource",
+        b"\x22\x00",
+        json!({"name": "", "singularName": "", "namespaced": false, "kind": "", "verbs": []}),
+    );
     let float = b"\x49\x00\x00\x00\x00\x00\x00\xe0\x3f\x59\x00\x00\x00\x00\x00\x00\x00\x40";
     check("apiextensions.v1.JSONSchemaProps", float, json!({"maximum": 0.5, "minimum": 2}));
 }
@@ -83,7 +104,8 @@ fn objects_may_hold_sealed_objects() {
         Ok(())
     })
     .unwrap();
-    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}, "spec": {}, "status": {}});
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}, "spec": {}, "status": {}});
     check("meta.v1.WatchEvent", &event, json!({"type": "ADDED", "object": namespace}));
     let mut unknown = Vec::new();
     put_message::<Error>(2, &mut unknown, |out| {
@@ -125,8 +147,14 @@ fn what_is_wrong_is_named() {
     assert_eq!(refused("core.v1.ConfigMap", b"\x0a\x03\x0a\x01\xff"), "metadata.name: invalid UTF-8");
     assert_eq!(refused("core.v1.ConfigMap", b"\x0b\x0c"), "proto: groups are not accepted (field 1)");
     assert_eq!(refused("core.v1.ConfigMap", b"\x0a\x7f"), "unexpected EOF");
-    assert!(refused("core.v1.ResourceRequirements", b"\x0a\x08\x0a\x01c\x12\x03\x0a\x01x").starts_with("limits.c: quantities must match"));
-    assert_eq!(refused("storage.v1.VolumeError", b"\x0a\x09\x08\xff\xff\xff\xff\xff\xff\xff\x7f"), "time: the time is out of range");
+    assert!(
+        refused("core.v1.ResourceRequirements", b"\x0a\x08\x0a\x01c\x12\x03\x0a\x01x")
+            .starts_with("limits.c: quantities must match")
+    );
+    assert_eq!(
+        refused("storage.v1.VolumeError", b"\x0a\x09\x08\xff\xff\xff\xff\xff\xff\xff\x7f"),
+        "time: the time is out of range"
+    );
     assert!(refused("meta.v1.WatchEvent", b"\x12\x03\x0a\x01{").starts_with("object: the raw value is not JSON"));
 }
 

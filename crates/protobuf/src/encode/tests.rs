@@ -28,7 +28,8 @@ fn what_is_not_behind_a_pointer_is_always_written() {
 
 #[test]
 fn maps_are_sorted_and_their_entries_whole() {
-    let object = json!({"metadata": {"name": "c"}, "data": {"b": "", "a": "1"}, "binaryData": {"k": "Aw==", "n": null}});
+    let object =
+        json!({"metadata": {"name": "c"}, "data": {"b": "", "a": "1"}, "binaryData": {"k": "Aw==", "n": null}});
     let mut expected = b"\x0a\x11\x0a\x01c\x12\x00\x1a\x00\x22\x00\x2a\x00\x32\x00\x38\x00\x42\x00".to_vec();
     expected.extend_from_slice(b"\x12\x06\x0a\x01a\x12\x011\x12\x05\x0a\x01b\x12\x00");
     expected.extend_from_slice(b"\x1a\x06\x0a\x01k\x12\x01\x03\x1a\x03\x0a\x01n");
@@ -37,7 +38,11 @@ fn maps_are_sorted_and_their_entries_whole() {
 
 #[test]
 fn special_types_are_messages() {
-    check("core.v1.EnvVarSource", json!({"resourceFieldRef": {"divisor": "0"}}), b"\x12\x09\x0a\x00\x12\x00\x1a\x03\x0a\x010");
+    check(
+        "core.v1.EnvVarSource",
+        json!({"resourceFieldRef": {"divisor": "0"}}),
+        b"\x12\x09\x0a\x00\x12\x00\x1a\x03\x0a\x010",
+    );
     check("core.v1.TCPSocketAction", json!({"port": 80}), b"\x0a\x06\x08\x00\x10\x50\x1a\x00\x12\x00");
     check("core.v1.TCPSocketAction", json!({"port": "http"}), b"\x0a\x0a\x08\x01\x10\x00\x1a\x04http\x12\x00");
     check("core.v1.TCPSocketAction", json!({}), b"\x0a\x06\x08\x00\x10\x00\x1a\x00\x12\x00");

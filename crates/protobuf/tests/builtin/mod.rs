@@ -1,4 +1,5 @@
 //! What the tests share: a codec of everything built in, and objects made from its schema.
+#![allow(dead_code, reason = "each test uses its part")]
 
 use pawl_protobuf::Codec;
 use pawl_schema::{Field, NodeId, NodeKind, Scalar, Schema};
@@ -11,13 +12,13 @@ pub fn codec() -> Codec<'static> {
 /// The type of a built-in kind, or of the list of it.
 pub fn kind(api_version: &str, kind: &str) -> Option<NodeId> {
     let schema = pawl_kinds::schema();
-    pawl_kinds::builtin().iter().filter(|r| r.group_version().to_string() == api_version).find_map(|resource| {
-        match kind.strip_prefix(&resource.facts.kind)? {
+    pawl_kinds::builtin().iter().filter(|r| r.group_version().to_string() == api_version).find_map(
+        |resource| match kind.strip_prefix(&resource.facts.kind)? {
             "" => Some(resource.root),
             "List" => schema.named(&format!("{}List", resource.facts.type_name)),
             _ => None,
-        }
-    })
+        },
+    )
 }
 
 /// The types that have a message, by name.
