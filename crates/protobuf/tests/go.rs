@@ -37,7 +37,7 @@ fn recordings_of_go_are_the_same_objects_and_bytes() {
     }
     assert!(wrong.is_empty(), "{compared} agree, {} do not:\n{}", wrong.len(), wrong.join("\n"));
     assert!(compared > 0);
-    println!("{compared} kinds agree");
+    println!("{compared} recordings agree");
 }
 
 /// `None` for kinds that are not built in.

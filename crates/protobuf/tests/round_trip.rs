@@ -49,7 +49,7 @@ fn there_are_messages_of_every_kind() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn objects_of_every_type_come_back_as_they_were(seed in any::<u64>()) {
@@ -58,7 +58,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn random_bytes_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..512)) {

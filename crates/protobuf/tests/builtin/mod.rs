@@ -2,23 +2,19 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 use pawl_protobuf::Codec;
-use pawl_schema::{Field, NodeId, NodeKind, Scalar, Schema};
+use pawl_schema::{Field, NodeId, NodeKind, Scalar, Schema, decode_value};
 use serde_json::{Map, Value, json};
 
 pub fn codec() -> Codec<'static> {
     Codec::new(pawl_kinds::schema(), kind)
 }
 
-/// The type of a built-in kind, or of the list of it.
+/// The type of a kind: types are named after the first word of their group. Options and `Status` are of every group.
 pub fn kind(api_version: &str, kind: &str) -> Option<NodeId> {
     let schema = pawl_kinds::schema();
-    pawl_kinds::builtin().iter().filter(|r| r.group_version().to_string() == api_version).find_map(
-        |resource| match kind.strip_prefix(&resource.facts.kind)? {
-            "" => Some(resource.root),
-            "List" => schema.named(&format!("{}List", resource.facts.type_name)),
-            _ => None,
-        },
-    )
+    let (group, version) = api_version.split_once('/').unwrap_or(("core", api_version));
+    let package = group.split('.').next().unwrap_or(group);
+    schema.named(&format!("{package}.{version}.{kind}")).or_else(|| schema.named(&format!("meta.v1.{kind}")))
 }
 
 /// The types that have a message, by name.
@@ -143,13 +139,19 @@ impl<'s> Generator<'s> {
         match (go, self.below(2)) {
             ("v1.FieldsV1", _) => json!({"f:metadata": {"f:labels": {".": {}}}}),
             ("v1.JSONSchemaPropsOrBool", 0) => Value::from(self.below(2) == 0),
-            ("v1.JSONSchemaPropsOrArray", 0) => json!([self.object(props, depth), self.object(props, depth)]),
+            ("v1.JSONSchemaPropsOrArray", 0) => json!([self.settled(props, depth), self.settled(props, depth)]),
             ("v1.JSONSchemaPropsOrStringArray", 0) => json!([self.word(), self.word()]),
-            (go, _) if go.starts_with("v1.JSONSchemaPropsOr") => Value::Object(self.object(props, depth)),
+            (go, _) if go.starts_with("v1.JSONSchemaPropsOr") => self.settled(props, depth),
             ("runtime.RawExtension", _) => json!({"a": [1, -2, "x", null, true], "b": {"c": 0.5}}),
             (_, 0) => json!({"x": [1, "two"]}),
             _ => Value::from(self.word()),
         }
+    }
+
+    /// An object in its one form: inside of a union the JSON decoder does not look.
+    fn settled(&mut self, node: NodeId, depth: usize) -> Value {
+        let object = self.object(node, depth);
+        Value::Object(decode_value(self.schema, node, Value::Object(object)).expect("a good object").object)
     }
 
     fn time(&mut self) -> String {
