@@ -6,25 +6,23 @@ use crate::{Field, NodeId, NodeKind, Object, Presence, Scalar, Schema};
 
 impl Schema {
     /// Adds what is always on the wire to an object in which it is missing.
-    pub(crate) fn complete(&self, object: &Object, map: &mut Map<String, Value>) {
+    pub fn complete(&self, object: &Object, map: &mut Map<String, Value>) {
         for field in &object.fields {
-            if !map.contains_key(&*field.name)
-                && let Some(value) = self.written_when_absent(field)
-            {
+            if self.is_written_when_absent(field) && !map.contains_key(&*field.name) {
+                let value = if field.pointer { Value::Null } else { self.zero(field.node) };
                 map.insert(field.name.to_string(), value);
             }
         }
     }
 
-    /// The value on the wire of a field that nobody set; `None` when it is left out.
-    fn written_when_absent(&self, field: &Field) -> Option<Value> {
-        let kept = match field.presence {
+    /// Whether a field that nobody set is on the wire all the same.
+    fn is_written_when_absent(&self, field: &Field) -> bool {
+        match field.presence {
             Presence::Always => true,
             Presence::OmitZero => false,
             // `omitempty` does nothing for Go's structs, and some scalars are structs there.
             Presence::OmitEmpty => !field.pointer && self.is_struct(field.node),
-        };
-        kept.then(|| if field.pointer { Value::Null } else { self.zero(field.node) })
+        }
     }
 
     fn is_struct(&self, id: NodeId) -> bool {
@@ -65,7 +63,7 @@ impl Schema {
     }
 
     /// Whether a value that was given is left out on the wire.
-    pub(crate) fn is_omitted(&self, field: &Field, value: &Value) -> bool {
+    pub fn is_omitted(&self, field: &Field, value: &Value) -> bool {
         match field.presence {
             Presence::Always => false,
             _ if value.is_null() => !self.node(field.node).nullable,
