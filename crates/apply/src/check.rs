@@ -78,34 +78,42 @@ fn check_scalar(form: ScalarForm, value: &Value) -> Option<String> {
 }
 
 fn check_list(form: ListForm<'_>, items: &[Value], found: &mut Vec<Misfit>) {
-    let mut seen: Vec<Element<'_>> = Vec::new();
     for (i, item) in items.iter().enumerate() {
-        let element = if form.is_atomic() {
-            Element::Index(i64::try_from(i).unwrap_or(i64::MAX))
-        } else {
-            match form.element(item) {
-                Ok(element) => element,
-                Err(text) => {
-                    found.push(misfit(format!("element {i}: {text}")));
-                    return;
-                }
+        if form.is_atomic() {
+            below(found, || format!("[{i}]"), |found| check(form.items, item, found));
+            continue;
+        }
+        match form.element(item) {
+            Ok(element) => below(found, || element.to_string(), |found| check(form.items, item, found)),
+            Err(text) => {
+                found.push(misfit(format!("element {i}: {text}")));
+                return;
             }
+        }
+    }
+    if !form.is_atomic() {
+        found.extend(repetitions(form, items).map(|element| misfit(format!("duplicate entries for key {element}"))));
+    }
+}
+
+/// The names that items repeat.
+fn repetitions<'a>(form: ListForm<'a>, items: &'a [Value]) -> impl Iterator<Item = Element<'a>> {
+    // Few items are compared with each other; many are sorted by name first.
+    let repeated: Vec<&Value> = if items.len() <= 16 {
+        let earlier = |i: usize| items.iter().take(i);
+        let repeats = |(i, item): &(usize, &'a Value)| earlier(*i).any(|other| form.same_name(other, item));
+        items.iter().enumerate().filter(repeats).map(|(_, item)| item).collect()
+    } else {
+        let mut named: Vec<(Element<'a>, &Value)> =
+            items.iter().filter_map(|item| Some((form.element(item).ok()?, item))).collect();
+        named.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let twice = |pair: &[(Element<'a>, &'a Value)]| match pair {
+            [(a, _), (b, item)] if a == b => Some(*item),
+            _ => None,
         };
-        below(found, || element.to_string(), |found| check(form.items, item, found));
-        if !form.is_atomic() {
-            seen.push(element);
-        }
-    }
-    // Sorting finds repetitions without comparing every item with every other one.
-    let mut sorted: Vec<&Element<'_>> = seen.iter().collect();
-    sorted.sort();
-    for pair in sorted.windows(2) {
-        if let [a, b] = pair
-            && a == b
-        {
-            found.push(misfit(format!("duplicate entries for key {a}")));
-        }
-    }
+        named.windows(2).filter_map(twice).collect()
+    };
+    repeated.into_iter().filter_map(move |item| form.element(item).ok())
 }
 
 fn check_map(form: MapForm<'_>, map: &Map<String, Value>, found: &mut Vec<Misfit>) {

@@ -230,6 +230,14 @@ fn compare_maps<'a>(
         Ok::<(), String>(())
     };
     for (name, value) in new.into_iter().flatten().filter(|(name, _)| !skipped(name)) {
+        // Most values are leaves, and most of them have not changed.
+        if let OldMap::Map(map) = old
+            && !value.is_object()
+            && !value.is_array()
+            && map.get(name).is_some_and(|old| same(old, value))
+        {
+            continue;
+        }
         let entry = form.entry_or_deduced(name);
         let old = match old {
             OldMap::Absent => Old::Absent,
@@ -258,6 +266,9 @@ fn compare_lists<'a>(
     new: &'a [Value],
     found: &mut Comparison<'a>,
 ) -> Result<(), String> {
+    if old.len() == new.len() && old.iter().zip(new).all(|(old, new)| form.same_name(old, new)) {
+        return compare_in_place(form, old, new, found);
+    }
     let named = |items: &'a [Value]| {
         let mut named = Vec::with_capacity(items.len());
         for (i, item) in items.iter().enumerate() {
@@ -278,6 +289,29 @@ fn compare_lists<'a>(
         let (old, new) = (old.take(&element), new.take(&element));
         compare_items(form, element, old, new, found)?;
     }
+}
+
+/// Compares lists of the same items in the same order.
+fn compare_in_place<'a>(
+    form: ListForm<'a>,
+    old: &'a [Value],
+    new: &'a [Value],
+    found: &mut Comparison<'a>,
+) -> Result<(), String> {
+    for (i, (old_item, new_item)) in old.iter().zip(new).enumerate().filter(|(_, (old, new))| !same(old, new)) {
+        let repeated = new.iter().enumerate().any(|(j, other)| i != j && form.same_name(other, new_item));
+        let mut below = Comparison::default();
+        let mark = if repeated {
+            Mark::Modified
+        } else {
+            compare_values(form.items, Level::Below, Old::Value(old_item), Some(new_item), &mut below)?
+        };
+        if mark != Mark::None || !below.is_empty() {
+            let element = form.element(new_item)?;
+            found.put(|| element, mark, below);
+        }
+    }
+    Ok(())
 }
 
 /// Compares the items of one name: normally at most one on each side.

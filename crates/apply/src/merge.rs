@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::path::Element;
 use crate::typed::{At, Form, ListForm, MapForm};
+use crate::value::same;
 
 /// The object with the intent laid over it.
 pub(crate) fn merge(at: At<'_>, live: &Map<String, Value>, intent: &Map<String, Value>) -> Map<String, Value> {
@@ -22,6 +23,38 @@ pub(crate) fn merge(at: At<'_>, live: &Map<String, Value>, intent: &Map<String, 
     }
     add_missing(&mut out, live, intent);
     out
+}
+
+/// Whether laying the intent over the object would change nothing. May miss it where lists differ in length.
+pub(crate) fn agrees(at: At<'_>, live: &Map<String, Value>, intent: &Map<String, Value>) -> bool {
+    match at.form(&Value::Null) {
+        Form::Map(form) => maps_agree(form, live, intent),
+        _ => false,
+    }
+}
+
+fn maps_agree(form: MapForm<'_>, live: &Map<String, Value>, intent: &Map<String, Value>) -> bool {
+    intent.iter().all(|(name, intent)| match live.get(name) {
+        None => false,
+        Some(live) => match (live, intent) {
+            (Value::Object(_) | Value::Array(_), _) => values_agree(form.entry_or_deduced(name).at, live, intent),
+            _ => same(live, intent),
+        },
+    })
+}
+
+fn values_agree(at: At<'_>, live: &Value, intent: &Value) -> bool {
+    match (at.form(live), live, intent) {
+        (Form::Map(form), Value::Object(live), Value::Object(intent)) if !form.atomic => maps_agree(form, live, intent),
+        (Form::List(form), Value::Array(live), Value::Array(intent)) if !form.is_atomic() => {
+            live.len() == intent.len()
+                && live
+                    .iter()
+                    .zip(intent)
+                    .all(|(live, intent)| form.same_name(live, intent) && values_agree(form.items, live, intent))
+        }
+        _ => same(live, intent),
+    }
 }
 
 fn merge_metadata(form: MapForm<'_>, live: &Map<String, Value>, intent: Option<&Map<String, Value>>) -> Value {

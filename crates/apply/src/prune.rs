@@ -6,7 +6,7 @@ use pawl_meta::object::Object;
 
 use crate::collect::object_fields;
 use crate::error::Error;
-use crate::managed::{Manager, Managers};
+use crate::managed::{Manager, Managers, strip};
 use crate::remove::{name_parents, remove};
 use crate::set::FieldSet;
 use crate::typed::{At, Shape, Typed, Writer};
@@ -71,7 +71,9 @@ impl Pruning<'_, '_, '_> {
         // What nobody owns goes only if it was the applier's.
         let mut gone = named_fields(at, &merged);
         gone.subtract(&named_fields(at, &pruned));
-        let gone = gone.intersection(&last).into_owned();
+        let mut gone = gone.intersection(&last).into_owned();
+        // What makes an object one stays, even if an intent does not say it.
+        strip(&mut gone);
         remove(at, &mut merged, &gone);
         Ok(merged)
     }

@@ -14,12 +14,12 @@ use crate::conflict::Conflicts;
 use crate::error::Error;
 use crate::last_applied;
 use crate::managed::{self, Manager, Managers, Operation, same_apart_from_managers, strip};
-use crate::merge::merge;
+use crate::merge::{agrees, merge};
 use crate::prune::{Claims, prune};
 use crate::reconcile::reconcile;
 use crate::set::FieldSet;
 use crate::typed::{Shape, Typed, Writer};
-use crate::update::{release, take_fields};
+use crate::update::{all_served, release, take_fields};
 
 /// What an object had before managedFields were kept is owned by this manager.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
@@ -55,6 +55,7 @@ pub fn apply(
     }
     let mut fields = object_fields(typed.at(), &intent);
     fields.subtract_recursively(reset);
+    strip(&mut fields);
     let Some(live) = live else {
         let mut object = intent.clone();
         let mut own = Manager::new(writer, Operation::Apply, fields);
@@ -78,6 +79,12 @@ pub fn apply(
         }
     }
     own.time = last.as_ref().and_then(|last| last.time.clone());
+    if let Some(last) = &last
+        && writer.manager != last_applied::KUBECTL
+        && nothing_new(typed, writer, live, &intent, last, &fields)
+    {
+        return Ok(Applied { object: live.clone(), changed: false });
+    }
     let mut object = merge(typed.at(), live, &intent);
     if let Some(last) = &last {
         object = prune(typed, writer, object, &Claims { others: &managers, own: &fields, last })?;
@@ -109,8 +116,24 @@ pub fn apply(
     Ok(Applied { object, changed })
 }
 
-fn set_managers<'a>(object: &mut Object, mut managers: Managers<'a>, mut own: Manager<'a>) {
-    strip(&mut own.fields);
+/// Whether an applier only says again what it said before and what still is.
+fn nothing_new(
+    typed: &Typed<'_>,
+    writer: &Writer<'_>,
+    live: &Object,
+    intent: &Object,
+    last: &Manager<'_>,
+    fields: &FieldSet<'_>,
+) -> bool {
+    // Other versions may have gone, and then their managers go too.
+    typed.versions.is_none() && last.version == writer.api_version && agrees(typed.at(), live, intent) && {
+        let mut fields = fields.clone();
+        strip(&mut fields);
+        fields == last.fields
+    }
+}
+
+fn set_managers<'a>(object: &mut Object, mut managers: Managers<'a>, own: Manager<'a>) {
     managers.0.push(own);
     managers.drop_idle();
     if let Some(entries) = managers.encode() {

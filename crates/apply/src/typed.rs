@@ -11,6 +11,7 @@ use pawl_meta::{go, object::Object};
 use pawl_schema::{Field, ListType, Node, NodeId, NodeKind, Patch, Presence, Scalar, Schema};
 
 use crate::path::Element;
+use crate::value;
 
 /// The type of the objects at hand, in the version the request speaks.
 #[derive(Clone, Copy)]
@@ -249,18 +250,41 @@ impl<'s> ListForm<'s> {
         }
     }
 
+    /// Whether two items have the same name. Items without one are nobody's namesake.
+    pub(crate) fn same_name(&self, a: &Value, b: &Value) -> bool {
+        match (self.list, a, b) {
+            (ListType::Map(keys), Value::Object(a), Value::Object(b)) => {
+                let mut named = false;
+                let same = keys.iter().all(|key| match (self.key_value(key, a), self.key_value(key, b)) {
+                    (Some(a), Some(b)) => {
+                        named = true;
+                        value::same(&a, &b)
+                    }
+                    (None, None) => true,
+                    _ => false,
+                });
+                same && named
+            }
+            (ListType::Set, Value::Number(_) | Value::String(_) | Value::Bool(_), _) => value::same(a, b),
+            _ => false,
+        }
+    }
+
+    fn key_value<'v>(&self, key: &str, item: &'v Map<String, Value>) -> Option<Cow<'v, Value>>
+    where
+        's: 'v,
+    {
+        item.get(key).map(Cow::Borrowed).or_else(|| self.key_default(key))
+    }
+
     fn keyed<'v>(&self, keys: &'s [Box<str>], item: &'v Map<String, Value>) -> Result<Element<'v>, String>
     where
         's: 'v,
     {
         let mut found = Vec::with_capacity(keys.len());
         for key in keys {
-            let value = match item.get(&**key) {
-                Some(value) => Some(Cow::Borrowed(value)),
-                None => self.key_default(key),
-            };
             // Without the key it is another item than with it.
-            if let Some(value) = value {
+            if let Some(value) = self.key_value(key, item) {
                 found.push((Cow::Borrowed(&**key), value));
             }
         }

@@ -109,7 +109,7 @@ fn source<'a>(stored: Option<&'a Value>, sent: Option<&'a Value>, writer: &Write
 }
 
 /// Whether every version in which somebody owns something is still served.
-fn all_served(typed: &Typed<'_>, writer: &Writer<'_>, entries: &Value) -> bool {
+pub(crate) fn all_served(typed: &Typed<'_>, writer: &Writer<'_>, entries: &Value) -> bool {
     let served = |entry: &Value| {
         let version = entry.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
         !matches!(typed.shape(writer.api_version, version), Shape::Gone)

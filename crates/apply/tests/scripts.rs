@@ -171,6 +171,17 @@ fn an_applier_owns_what_it_says_and_gives_up_what_it_leaves_out() {
 }
 
 #[test]
+fn an_intent_without_metadata_does_not_take_it_away() {
+    let kinds = Kinds::new();
+    let mut script = config_map(&kinds).apply("m1", json!({"metadata": {"labels": {"a": "1"}}}));
+    let bare = json!({"apiVersion": "v1", "kind": "ConfigMap"}).as_object().unwrap().clone();
+    let writer = Writer { manager: "m1", api_version: "v1", subresource: "", time: "2026-01-01T00:00:09Z" };
+    let done = apply(&script.typed, script.object.as_ref(), bare, &writer, false, &script.reset).unwrap();
+    script.object = Some(done.object);
+    script.has("metadata", json!({"name": "o", "uid": "u"}));
+}
+
+#[test]
 fn two_appliers_share_what_they_agree_on() {
     let kinds = Kinds::new();
     let both = config_map(&kinds)
