@@ -18,7 +18,7 @@ use crate::body::Body;
 use crate::handlers;
 use crate::health::Health;
 use crate::metrics::Metrics;
-use crate::negotiation::{self, Accepted, Media};
+use crate::negotiation::{self, Accepted};
 use crate::query::Query;
 use crate::render;
 use crate::request::RequestInfo;
@@ -305,13 +305,11 @@ impl Call {
     /// What a document that is not an object of a resource looks like.
     pub(crate) fn document(&self, value: &Value) -> Response<Body> {
         let accepted = Accepted {
-            media: match negotiation::media(&self.headers) {
-                Media::Protobuf => Media::Json,
-                media => media,
-            },
+            media: negotiation::media(&self.headers),
             pretty: negotiation::wants_pretty(&self.headers, self.query.get("pretty")),
             ..Accepted::default()
         };
-        respond::with(200, accepted.media.content_type(), Body::Full(render::document(value, accepted)))
+        let (body, content_type) = render::document(value, accepted);
+        respond::with(200, content_type, Body::Full(body))
     }
 }

@@ -111,6 +111,10 @@ pub fn negotiate(headers: &HeaderMap, pretty: Option<&str>) -> Result<Accepted, 
         let Some(media) = clause.media() else { continue };
         known = true;
         if let Some((form, beta)) = clause.form() {
+            // Tables have no protobuf form.
+            if (media, form) == (Media::Protobuf, Form::Table) {
+                continue;
+            }
             return Ok(Accepted { media, form, pretty, beta });
         }
     }

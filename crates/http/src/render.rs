@@ -1,6 +1,7 @@
 //! Objects as bytes, in the form that the client asked for.
 
 mod list;
+mod protobuf;
 mod table;
 mod watch;
 
@@ -26,16 +27,14 @@ pub fn object(served: &Served, entry: &Entry, accepted: Accepted, include: Inclu
             )));
         }
         Form::Table => {
-            let table = table::table(
-                served,
-                std::slice::from_ref(&(entry, readable)),
-                table::Meta::of(entry),
-                accepted,
-                include,
-            );
-            return Ok(document(&table, accepted));
+            let rows = [(entry, readable)];
+            let table = table::table(served, &rows, table::Meta::of(entry), accepted, include);
+            return Ok(document(&table, accepted).0);
         }
         Form::Object | Form::Metadata => {}
+    }
+    if accepted.media == Media::Protobuf {
+        return protobuf::object(served, entry, readable, accepted.form).map(Bytes::from);
     }
     let mut out = Vec::with_capacity(readable.tail().len() + 160);
     match accepted.form {
@@ -90,12 +89,17 @@ pub(crate) fn write_number(out: &mut Vec<u8>, number: u64) {
     let _ = write!(out, "{number}");
 }
 
-/// A document that is not an object of a resource: a Status, discovery.
-pub fn document(value: &Value, accepted: Accepted) -> Bytes {
+/// A document that is not an object of a resource (a Status, discovery), and its content type.
+pub fn document(value: &Value, accepted: Accepted) -> (Bytes, &'static str) {
+    if accepted.media == Media::Protobuf
+        && let Some(bytes) = protobuf::document(value)
+    {
+        return (Bytes::from(bytes), Media::Protobuf.content_type());
+    }
     match accepted.media {
-        Media::Yaml => Bytes::from(pawl_schema::yaml::emit(value)),
-        _ if accepted.pretty => Bytes::from(pretty(value)),
-        _ => Bytes::from(value.to_string() + "\n"),
+        Media::Yaml => (Bytes::from(pawl_schema::yaml::emit(value)), Media::Yaml.content_type()),
+        _ if accepted.pretty => (Bytes::from(pretty(value)), Media::Json.content_type()),
+        _ => (Bytes::from(value.to_string() + "\n"), Media::Json.content_type()),
     }
 }
 
@@ -106,7 +110,7 @@ fn finish(mut json: Vec<u8>, accepted: Accepted) -> Bytes {
         return Bytes::from(json);
     }
     match serde_json::from_slice::<Value>(&json) {
-        Ok(value) => document(&value, accepted),
+        Ok(value) => document(&value, accepted).0,
         Err(_) => Bytes::from(json),
     }
 }

@@ -5,7 +5,7 @@ use http::{HeaderName, Response, StatusCode};
 use pawl_meta::Status;
 
 use crate::body::Body;
-use crate::negotiation::{Accepted, Media};
+use crate::negotiation::Accepted;
 use crate::render;
 
 const WARNING: HeaderName = HeaderName::from_static("warning");
@@ -29,10 +29,8 @@ pub fn page_not_found() -> Response<Body> {
 
 /// An error, in the media type that the client reads.
 pub fn status(status: &Status, accepted: Accepted) -> Response<Body> {
-    let accepted =
-        Accepted { media: if accepted.media == Media::Protobuf { Media::Json } else { accepted.media }, ..accepted };
-    let body = Body::Full(render::document(&status.to_value(), accepted));
-    let mut response = with(status.code, accepted.media.content_type(), body);
+    let (body, content_type) = render::document(&status.to_value(), accepted);
+    let mut response = with(status.code, content_type, Body::Full(body));
     if let Some(details) = &status.details
         && details.retry_after_seconds > 0
     {

@@ -177,7 +177,9 @@ impl<'f> Reader<'f> {
                 Node::new(special(kind), go_name(kind))
             } else {
                 self.fields(block, &[], None, &mut fields)?;
-                Node::new(NodeKind::Object(Object::new(kind, fields)), go_name(kind))
+                let mut node = Node::new(NodeKind::Object(Object::new(kind, fields)), go_name(kind));
+                node.atomic = block.flags.contains(&"struct=atomic");
+                node
             }
         };
         for attribute in attributes {

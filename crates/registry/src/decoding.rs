@@ -21,6 +21,7 @@ pub enum FieldValidation {
 pub enum Encoding {
     Json,
     Yaml,
+    Protobuf,
 }
 
 /// Warnings past this many characters in all are cut.
@@ -45,31 +46,34 @@ impl Registry {
             ))
         };
         let (schema, root) = (served.resource.schema, served.resource.root);
+        if encoding == Encoding::Protobuf {
+            let object = self.decode_protobuf(cx, served, body, validation, &unrecognized)?;
+            return Ok(self.defaulted(served, object));
+        }
         let (decoded, mut told) = match encoding {
             Encoding::Json => (decode_json(schema, root, body), Vec::new()),
             Encoding::Yaml => {
                 let text = std::str::from_utf8(body)
                     .map_err(|_| unrecognized("yaml: control characters are not allowed".to_owned()))?;
-                let parsed = yaml::parse(text).map_err(unrecognized)?;
+                let parsed = yaml::parse(text).map_err(&unrecognized)?;
                 (decode_value(schema, root, parsed.value), parsed.duplicates)
             }
+            Encoding::Protobuf => return Err(unrecognized("not JSON".to_owned())),
         };
         let peeked = || peek(encoding, body);
-        let Decoded { mut object, findings } = match decoded {
+        let Decoded { object, findings } = match decoded {
             Ok(decoded) => decoded,
             Err(DecodeError::Syntax(why)) => {
                 return Err(unrecognized(format!("couldn't get version/kind; json parse error: {why}")));
             }
             Err(DecodeError::Type(why)) => {
-                let head = peeked().map_err(unrecognized)?;
-                self.check_kind(served, &head.0, &head.1).map_err(|e| e.into_status(unrecognized))?;
+                let head = peeked().map_err(&unrecognized)?;
+                self.check_kind(served, &head.0, &head.1).map_err(|e| e.into_status(&unrecognized))?;
                 return Err(cannot_handle(served, &why));
             }
         };
         let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-        self.check_kind(served, &text("apiVersion"), &text("kind")).map_err(|e| e.into_status(unrecognized))?;
-        object.insert("apiVersion".to_owned(), Value::from(served.resource.group_version().to_string()));
-        object.insert("kind".to_owned(), Value::from(kind.as_str()));
+        self.check_kind(served, &text("apiVersion"), &text("kind")).map_err(|e| e.into_status(&unrecognized))?;
         let from_yaml = !told.is_empty();
         match validation {
             FieldValidation::Ignore => {}
@@ -88,8 +92,34 @@ impl Registry {
                 return Err(with_causes(status, &findings));
             }
         }
+        Ok(self.defaulted(served, object))
+    }
+
+    /// Fields that the message has and the type has not are only told: clients send newer messages than servers know.
+    fn decode_protobuf(
+        &self,
+        cx: &Context,
+        served: &Served,
+        body: &[u8],
+        validation: FieldValidation,
+        unrecognized: &dyn Fn(String) -> Status,
+    ) -> Result<Object, Status> {
+        let envelope = pawl_protobuf::open(body).map_err(|e| unrecognized(e.to_string()))?;
+        self.check_kind(served, envelope.api_version, envelope.kind).map_err(|e| e.into_status(unrecognized))?;
+        let decoded = crate::protobuf()
+            .decode(served.resource.root, envelope.raw)
+            .map_err(|e| cannot_handle(served, &e.to_string()))?;
+        if validation != FieldValidation::Ignore {
+            warn(cx, decoded.unknown);
+        }
+        Ok(decoded.object)
+    }
+
+    fn defaulted(&self, served: &Served, mut object: Object) -> Object {
+        object.insert("apiVersion".to_owned(), Value::from(served.resource.group_version().to_string()));
+        object.insert("kind".to_owned(), Value::from(served.resource.facts.kind.as_str()));
         self.set_defaults(served, &mut object);
-        Ok(object)
+        object
     }
 
     /// Whether a body says that it is what the URL says.
@@ -123,7 +153,7 @@ enum WrongKind {
 }
 
 impl WrongKind {
-    fn into_status(self, unrecognized: impl Fn(String) -> Status) -> Status {
+    fn into_status(self, unrecognized: &dyn Fn(String) -> Status) -> Status {
         match self {
             Self::Unrecognized(why) => unrecognized(why),
             Self::Cannot(message) => Status::bad_request(message),
@@ -135,7 +165,7 @@ impl WrongKind {
 fn peek(encoding: Encoding, body: &[u8]) -> Result<(String, String), String> {
     let value: Value = match encoding {
         Encoding::Json => serde_json::from_slice(body).map_err(|_| syntax_error(body))?,
-        Encoding::Yaml => yaml::parse(&String::from_utf8_lossy(body))?.value,
+        Encoding::Yaml | Encoding::Protobuf => yaml::parse(&String::from_utf8_lossy(body))?.value,
     };
     const STRUCT: &str =
         r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;

@@ -18,6 +18,7 @@ mod storage;
 mod table;
 mod update;
 mod watching;
+mod wire;
 
 use std::sync::Arc;
 
@@ -41,6 +42,7 @@ pub use storage::{Identity, Storage, Transform};
 pub use table::{Served, Stored, Table};
 pub use update::{Change, UpdateRequest, Updated};
 pub use watching::{WatchItem, WatchRequest, WatchStart, Watcher};
+pub use wire::{protobuf, type_of};
 
 /// What the registry is told once, at start.
 pub struct Settings {

@@ -5,7 +5,9 @@ use std::sync::OnceLock;
 use pawl_apply::{FieldSet, PatchError, Typed, Writer, json_patch, merge_patch, strategic};
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Cause, Details, Errors, GroupKind, GroupVersion, Status, go, time};
-use pawl_schema::{DecodeError, Finding, Node, NodeId, NodeKind, Schema, SchemaBuilder, decode_json, decode_value, yaml};
+use pawl_schema::{
+    DecodeError, Finding, Node, NodeId, NodeKind, Schema, SchemaBuilder, decode_json, decode_value, yaml,
+};
 use serde_json::Value;
 
 use crate::decoding::{FieldValidation, warn, with_causes};
@@ -128,12 +130,8 @@ impl Registry {
         }
         let now = time::now();
         let api_version = served.resource.group_version().to_string();
-        let writer = Writer {
-            manager: &cx.manager,
-            api_version: &api_version,
-            subresource: request.subresource,
-            time: &now,
-        };
+        let writer =
+            Writer { manager: &cx.manager, api_version: &api_version, subresource: request.subresource, time: &now };
         let reset = reset_fields(served, request.subresource);
         let applied = pawl_apply::apply(&typed(served), old, intent, &writer, request.force, &reset)
             .map_err(|error| apply_error(served, error))?;
@@ -166,7 +164,8 @@ fn read(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Result<(Pa
         PatchKind::Json => Ok((Patch::Json(json_patch::Patch::decode(body).map_err(refused)?), Vec::new())),
         PatchKind::Merge | PatchKind::Strategic => {
             let (schema, any) = any();
-            let decoded = decode_json(schema, *any, body).map_err(|e| Status::bad_request(format!("error decoding patch: {e}")))?;
+            let decoded = decode_json(schema, *any, body)
+                .map_err(|e| Status::bad_request(format!("error decoding patch: {e}")))?;
             let value = match serde_json::from_slice::<Value>(body) {
                 Ok(value @ Value::Object(_)) => value,
                 Ok(other) => {
@@ -176,7 +175,10 @@ fn read(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Result<(Pa
                     )));
                 }
                 Err(_) => {
-                    return Err(Status::bad_request(format!("error decoding patch: {}", pawl_schema::syntax_error(body))));
+                    return Err(Status::bad_request(format!(
+                        "error decoding patch: {}",
+                        pawl_schema::syntax_error(body)
+                    )));
                 }
             };
             let patch = if request.kind == PatchKind::Merge { Patch::Merge(value) } else { Patch::Strategic(value) };
@@ -191,7 +193,8 @@ fn read_intent(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Res
     let text = std::str::from_utf8(request.body)
         .map_err(|_| Status::bad_request("error decoding YAML: yaml: invalid leading UTF-8 octet"))?;
     let decoding = |what: &str, why: &str| Status::bad_request(format!("error {what} YAML: {why}"));
-    let parsed = yaml::parse(text).map_err(|why| decoding("decoding", &format!("error converting YAML to JSON: {why}")))?;
+    let parsed =
+        yaml::parse(text).map_err(|why| decoding("decoding", &format!("error converting YAML to JSON: {why}")))?;
     if !parsed.duplicates.is_empty() {
         match request.validation {
             FieldValidation::Ignore => {}
@@ -247,7 +250,9 @@ pub(crate) fn reset_fields(served: &Served, subresource: &str) -> FieldSet<'stat
             .into_iter()
             .flat_map(|object| object.fields.iter())
             .map(|field| &*field.name)
-            .filter(|name| !facts.status.iter().any(|s| s == name) && !matches!(*name, "metadata" | "kind" | "apiVersion"))
+            .filter(|name| {
+                !facts.status.iter().any(|s| s == name) && !matches!(*name, "metadata" | "kind" | "apiVersion")
+            })
             .collect(),
     };
     FieldSet::of_fields(paths).into_owned()
@@ -262,7 +267,8 @@ pub(crate) fn apply_error(served: &Served, error: pawl_apply::Error) -> Status {
                 message: conflict.cause(),
                 field: conflict.path.clone(),
             });
-            Status::new(409, "Conflict", message).with_details(Details { causes: causes.collect(), ..Details::default() })
+            Status::new(409, "Conflict", message)
+                .with_details(Details { causes: causes.collect(), ..Details::default() })
         }
         pawl_apply::Error::ManagedFieldsSet => Status::bad_request(message),
         _ => {

@@ -133,6 +133,11 @@ fn decode(typed: &Typed<'_>, before: &Object, change: &ScaleChange<'_>) -> Resul
             let decoded = decode_json(typed.schema, typed.root, body);
             return decoded.map(|d| d.object).map_err(|e| Status::bad_request(e.to_string()));
         }
+        ScaleChange::Replace { encoding: Encoding::Protobuf, body } => {
+            let decoded =
+                pawl_protobuf::open(body).and_then(|envelope| crate::protobuf().decode(typed.root, envelope.raw));
+            return decoded.map(|d| d.object).map_err(|e| Status::bad_request(e.to_string()));
+        }
         ScaleChange::Replace { body, .. } => {
             yaml::parse(&String::from_utf8_lossy(body)).map_err(Status::bad_request)?.value
         }

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use http::Response;
 use pawl_deletion::DeleteOptions;
 use pawl_meta::{GroupVersion, Status, go};
-use pawl_registry::{DeleteRequest, Deleted, Entry, Served};
-use pawl_schema::{DecodeError, decode_json, decode_value, yaml};
+use pawl_registry::{DeleteRequest, Deleted, Entry, Served, protobuf};
+use pawl_schema::{DecodeError, Decoded, decode_json, decode_value, yaml};
 use serde_json::{Map, Value, json};
 
 use crate::api::{Api, Call};
@@ -41,7 +41,14 @@ fn decode(media: Media, body: &[u8]) -> Result<Map<String, Value>, Status> {
             let parsed = yaml::parse(&String::from_utf8_lossy(body)).map_err(Status::bad_request)?;
             decode_value(schema, root, parsed.value)
         }
-        Media::Protobuf => return Err(Status::not_implemented("protobuf bodies are not accepted yet")),
+        Media::Protobuf => {
+            let envelope = pawl_protobuf::open(body).map_err(|e| Status::bad_request(e.to_string()))?;
+            let decoded = protobuf().decode(root, envelope.raw).map_err(|e| Status::bad_request(e.to_string()))?;
+            let mut object = decoded.object;
+            object.insert("apiVersion".to_owned(), json!(envelope.api_version));
+            object.insert("kind".to_owned(), json!(envelope.kind));
+            Ok(Decoded { object, findings: Vec::new() })
+        }
     };
     let object = match decoded {
         Ok(decoded) => decoded.object,

@@ -37,6 +37,6 @@ pub(crate) fn encoding(call: &Call) -> Result<Encoding, Status> {
     match body_media(&call.headers)? {
         Media::Json => Ok(Encoding::Json),
         Media::Yaml => Ok(Encoding::Yaml),
-        Media::Protobuf => Err(Status::not_implemented("protobuf bodies are not accepted yet")),
+        Media::Protobuf => Ok(Encoding::Protobuf),
     }
 }

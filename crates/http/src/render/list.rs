@@ -10,7 +10,7 @@ use pawl_registry::{Entry, Page, Served};
 use serde_json::{Value, json};
 
 use super::table::{self, IncludeObject};
-use super::{document, go_type, write_item, write_metadata};
+use super::{document, go_type, protobuf, write_item, write_metadata};
 use crate::body::Body;
 use crate::negotiation::{Accepted, Form, Media};
 
@@ -37,9 +37,12 @@ pub fn list(
         Form::Table => {
             let rows: Vec<_> = page.entries.iter().filter_map(|e| Some((&**e, e.readable()?))).collect();
             let table = table::table(served, &rows, table::Meta::of_page(&page), accepted, include);
-            return Ok(compress(Bytes::from(document(&table, accepted)), gzip));
+            return Ok(compress(document(&table, accepted).0, gzip));
         }
         Form::Object | Form::MetadataList => {}
+    }
+    if accepted.media == Media::Protobuf {
+        return Ok(compress(Bytes::from(protobuf::list(served, &page, accepted.form)?), gzip));
     }
     let partial = accepted.form == Form::MetadataList;
     let (kind, api_version) = match (partial, accepted.beta) {
@@ -65,7 +68,7 @@ pub fn list(
     if accepted.media == Media::Yaml || accepted.pretty {
         let bytes: Vec<u8> = chunks.flatten().collect();
         let value: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-        return Ok(compress(document(&value, accepted), gzip));
+        return Ok(compress(document(&value, accepted).0, gzip));
     }
     if gzip && size > GZIP_FROM {
         return Ok((Body::Stream(Box::pin(stream::iter(Gzip::new(chunks)))), true));
@@ -76,7 +79,8 @@ pub fn list(
     Ok((Body::Stream(Box::pin(stream::iter(chunks.map(Bytes::from)))), false))
 }
 
-fn metadata(page: &Page) -> Value {
+/// The metadata of a list: where it stands, and how it goes on.
+pub(super) fn metadata(page: &Page) -> Value {
     let mut metadata = json!({"resourceVersion": page.revision.to_string()});
     if let Some(token) = &page.continue_token {
         metadata["continue"] = json!(token);

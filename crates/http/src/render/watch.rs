@@ -7,7 +7,7 @@ use pawl_registry::{Entry, Served, WatchItem};
 use serde_json::{Value, json};
 
 use super::table::{self, IncludeObject};
-use super::{write_metadata, write_number, write_object};
+use super::{protobuf, write_metadata, write_number, write_object};
 use crate::negotiation::{Accepted, Form, Media};
 
 pub struct WatchRenderer {
@@ -29,15 +29,22 @@ impl WatchRenderer {
             WatchItem::Modified(entry) => self.event(out, "MODIFIED", entry),
             WatchItem::Deleted(entry) => self.event(out, "DELETED", entry),
             WatchItem::Bookmark { revision, initial_events_end } => self.bookmark(out, *revision, *initial_events_end),
-            WatchItem::Error(status) => error(out, status),
+            WatchItem::Error(status) => self.error(out, status),
         }
     }
 
     fn event(&mut self, out: &mut Vec<u8>, kind: &str, entry: &Entry) {
         let Some(readable) = entry.readable() else {
             let message = format!("failed to read {} from the storage", entry.key);
-            return error(out, &Status::new(500, "StorageReadError", message));
+            return self.error(out, &Status::new(500, "StorageReadError", message));
         };
+        if self.accepted.media == Media::Protobuf {
+            let sealed = protobuf::object(&self.served, entry, readable, self.accepted.form);
+            return match sealed {
+                Ok(sealed) => frame(out, kind, &sealed),
+                Err(status) => self.error(out, &status),
+            };
+        }
         out.extend_from_slice(b"{\"type\":\"");
         out.extend_from_slice(kind.as_bytes());
         out.extend_from_slice(b"\",\"object\":");
@@ -58,6 +65,17 @@ impl WatchRenderer {
     }
 
     fn bookmark(&self, out: &mut Vec<u8>, revision: u64, initial_events_end: bool) {
+        if self.accepted.media == Media::Protobuf {
+            let mut metadata = serde_json::Map::new();
+            metadata.insert("resourceVersion".to_owned(), json!(revision.to_string()));
+            if initial_events_end {
+                metadata.insert("annotations".to_owned(), json!({"k8s.io/initial-events-end": "true"}));
+            }
+            if let Some(sealed) = protobuf::bookmark(&self.served, self.accepted.form, metadata) {
+                frame(out, "BOOKMARK", &sealed);
+            }
+            return;
+        }
         out.extend_from_slice(b"{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"");
         let (kind, api_version) = match self.accepted.form {
             Form::Metadata | Form::MetadataList => ("PartialObjectMetadata".to_owned(), "meta.k8s.io/v1".to_owned()),
@@ -75,16 +93,28 @@ impl WatchRenderer {
         out.extend_from_slice(b"}}}\n");
     }
 
+    fn error(&self, out: &mut Vec<u8>, status: &Status) {
+        let value = status.to_value();
+        if self.accepted.media == Media::Protobuf
+            && let Some(sealed) = protobuf::document(&value)
+        {
+            return frame(out, "ERROR", &sealed);
+        }
+        out.extend_from_slice(json!({"type": "ERROR", "object": value}).to_string().as_bytes());
+        out.push(b'\n');
+    }
+
     /// The content type of the stream.
     pub fn content_type(&self) -> &'static str {
         match self.accepted.media {
             Media::Yaml => "application/yaml;stream=watch",
+            Media::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
             _ => "application/json",
         }
     }
 }
 
-fn error(out: &mut Vec<u8>, status: &Status) {
-    out.extend_from_slice(json!({"type": "ERROR", "object": status.to_value()}).to_string().as_bytes());
-    out.push(b'\n');
+fn frame(out: &mut Vec<u8>, kind: &str, sealed: &[u8]) {
+    // Only an object past four gigabytes does not fit, and none is stored.
+    let _ = pawl_protobuf::frame(kind, sealed, out);
 }

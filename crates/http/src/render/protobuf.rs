@@ -1,0 +1,86 @@
+//! Answers in protobuf: objects, lists, watch events and the API's own documents.
+
+use pawl_meta::Status;
+use pawl_meta::object::Object;
+use pawl_protobuf::{append_message, seal};
+use pawl_registry::{Entry, Page, Readable, Served, protobuf, type_of};
+use serde_json::{Map, Value, json};
+
+use super::list::metadata as list_metadata;
+use crate::negotiation::Form;
+
+/// One object in its envelope.
+pub(super) fn object(served: &Served, entry: &Entry, readable: &Readable, form: Form) -> Result<Vec<u8>, Status> {
+    let object = whole(entry, readable);
+    if form == Form::Object {
+        let facts = &served.resource.facts;
+        let raw = encode(served.resource.root, &object)?;
+        return Ok(seal(&served.resource.group_version().to_string(), &facts.kind, &raw));
+    }
+    let raw = encode(named("meta.v1.PartialObjectMetadata")?, &only_metadata(object))?;
+    Ok(seal("meta.k8s.io/v1", "PartialObjectMetadata", &raw))
+}
+
+/// A page of a list in its envelope.
+pub(super) fn list(served: &Served, page: &Page, form: Form) -> Result<Vec<u8>, Status> {
+    let partial = form == Form::MetadataList;
+    let mut raw = Vec::new();
+    let Value::Object(metadata) = list_metadata(page) else { return Err(Status::internal("no list metadata")) };
+    append_message(1, &encode(named("meta.v1.ListMeta")?, &metadata)?, &mut raw);
+    let root = if partial { named("meta.v1.PartialObjectMetadata")? } else { served.resource.root };
+    for entry in &page.entries {
+        let Some(readable) = entry.readable() else { continue };
+        let object = whole(entry, readable);
+        let object = if partial { only_metadata(object) } else { object };
+        append_message(2, &encode(root, &object)?, &mut raw);
+    }
+    Ok(if partial {
+        seal("meta.k8s.io/v1", "PartialObjectMetadataList", &raw)
+    } else {
+        seal(&served.resource.group_version().to_string(), &served.resource.list_kind(), &raw)
+    })
+}
+
+/// A document by its apiVersion and kind; `None` where it has no protobuf form.
+pub(super) fn document(value: &Value) -> Option<Vec<u8>> {
+    let object = value.as_object()?;
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    let raw = encode(type_of(api_version, kind)?, object).ok()?;
+    Some(seal(api_version, kind, &raw))
+}
+
+/// A bookmark of a resource.
+pub(super) fn bookmark(served: &Served, form: Form, metadata: Map<String, Value>) -> Option<Vec<u8>> {
+    let mut object = Object::new();
+    object.insert("metadata".to_owned(), Value::Object(metadata));
+    if form == Form::Object {
+        let raw = encode(served.resource.root, &object).ok()?;
+        return Some(seal(&served.resource.group_version().to_string(), &served.resource.facts.kind, &raw));
+    }
+    let raw = encode(named("meta.v1.PartialObjectMetadata").ok()?, &object).ok()?;
+    Some(seal("meta.k8s.io/v1", "PartialObjectMetadata", &raw))
+}
+
+fn whole(entry: &Entry, readable: &Readable) -> Object {
+    let mut object = readable.object(entry.revision);
+    if entry.revision == 0 {
+        pawl_meta::object::metadata_mut(&mut object).remove("resourceVersion");
+    }
+    object
+}
+
+fn only_metadata(mut object: Object) -> Object {
+    let metadata = object.remove("metadata").unwrap_or_else(|| json!({}));
+    Object::from_iter([("metadata".to_owned(), metadata)])
+}
+
+fn encode(root: pawl_schema::NodeId, object: &Object) -> Result<Vec<u8>, Status> {
+    let mut raw = Vec::new();
+    protobuf().encode(root, object, &mut raw).map_err(Status::internal)?;
+    Ok(raw)
+}
+
+fn named(name: &str) -> Result<pawl_schema::NodeId, Status> {
+    pawl_kinds::schema().named(name).ok_or_else(|| Status::internal(format!("no type {name}")))
+}
