@@ -5,7 +5,17 @@
 //! whoever serves a document caches it until the table changes. It knows nothing of requests, negotiation or storage.
 
 pub mod aggregated;
+mod definition;
+mod fingerprint;
+mod info;
 pub mod legacy;
+mod names;
+pub mod openapi_v2;
+pub mod openapi_v3;
+mod operations;
+mod parameters;
+mod paths;
+mod protobuf;
 mod table;
 
 use sha2::{Digest, Sha512};

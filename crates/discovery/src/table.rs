@@ -2,6 +2,8 @@
 
 use pawl_kinds::Resource;
 
+use crate::names;
+
 /// A group with its versions, the preferred one first.
 pub(crate) struct Group<'r> {
     pub name: &'r str,
@@ -12,6 +14,13 @@ pub(crate) struct Version<'r> {
     pub group: &'r str,
     pub name: &'r str,
     pub resources: Vec<&'r Resource>,
+}
+
+impl Version<'_> {
+    /// Whether it has resources that no user defined.
+    pub fn is_builtin(&self) -> bool {
+        self.resources.iter().any(|r| !names::is_custom(r))
+    }
 }
 
 /// The groups of a table in the order of their first resource; the core group's name is empty.
