@@ -2,6 +2,8 @@
 //!
 //! The types are needed only here: the program that is built does not contain them.
 
+#![allow(clippy::print_stdout, reason = "a build script speaks to cargo through its output")]
+
 use std::path::Path;
 use std::{env, fs, io};
 
