@@ -70,9 +70,10 @@ fn ask<T: JsonSchema>(generator: &mut SchemaGenerator) {
 
 /// A type and its fields, each a name and a text, with the separators that `descriptions.rs` knows.
 fn describe(text: &mut String, name: &str, schema: &serde_json::Value) {
-    let description = |value: &serde_json::Value| value["description"].as_str().unwrap_or_default().to_owned();
-    text.extend(["\u{1d}", name, "\u{1f}", &description(schema)]);
+    text.extend(["\u{1d}", name, "\u{1f}", schema["description"].as_str().unwrap_or_default()]);
     for (field, property) in schema["properties"].as_object().into_iter().flatten() {
-        text.extend(["\u{1e}", field, "\u{1f}", &description(property)]);
+        if let Some(description) = property["description"].as_str() {
+            text.extend(["\u{1e}", field, "\u{1f}", description]);
+        }
     }
 }

@@ -97,7 +97,7 @@ pub(crate) fn in_path(path: &str) -> impl Iterator<Item = Parameter<'static>> {
         ("{namespace}", "namespace", "The namespace of the object."),
         ("{path}", "path", "The path below the object that the request goes to."),
     ];
-    PATH.iter().filter(|(braces, _, _)| path.contains(braces)).map(|&(_, name, text)| Parameter {
+    PATH.iter().filter(move |(braces, _, _)| path.contains(braces)).map(|&(_, name, text)| Parameter {
         name,
         place: Place::Path,
         kind: STRING,

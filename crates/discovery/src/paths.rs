@@ -72,7 +72,7 @@ fn of_version<'r>(names: &Names<'r>, version: &table::Version<'r>) -> Paths<'r> 
         ..about(&id, &operations::tag(group, name), Some(names::API_RESOURCE_LIST))
     };
     let mut paths = Paths::from([(format!("{}/", operations::root(group, name)), vec![list])]);
-    for resource in &version.resources {
+    for &resource in &version.resources {
         operations::add(&mut paths, names, resource);
     }
     paths
