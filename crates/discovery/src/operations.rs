@@ -226,7 +226,9 @@ impl<'r> Writer<'_, 'r> {
         let mut operation = self.on("delete", "delete", None);
         operation.parameters = sets(&[Set::Pretty, Set::Delete]);
         operation.codes = &[200, 202];
-        self.deleting(operation)
+        let deleted = operation.answer.take().filter(|_| self.resource.facts.returns_deleted);
+        let operation = self.deleting(operation);
+        Operation { answer: deleted.or(operation.answer), ..operation }
     }
 
     fn delete_collection(&self) -> Operation<'r> {

@@ -44,7 +44,9 @@ fn is_lower_alnum(byte: u8) -> bool {
 fn matches_label(text: &str) -> bool {
     let ends_well = |byte: Option<&u8>| byte.is_some_and(|byte| is_lower_alnum(*byte));
     let bytes = text.as_bytes();
-    ends_well(bytes.first()) && ends_well(bytes.last()) && bytes.iter().all(|byte| is_lower_alnum(*byte) || *byte == b'-')
+    ends_well(bytes.first())
+        && ends_well(bytes.last())
+        && bytes.iter().all(|byte| is_lower_alnum(*byte) || *byte == b'-')
 }
 
 fn matches_subdomain(text: &str) -> bool {

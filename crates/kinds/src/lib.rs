@@ -5,6 +5,7 @@
 //! It knows nothing of requests or storage.
 
 pub mod descriptions;
+pub mod print;
 mod resource;
 mod types;
 

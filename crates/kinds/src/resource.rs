@@ -54,6 +54,8 @@ pub struct Facts {
     pub status_on_create: bool,
     pub graceful: Option<String>,
     pub deferred: bool,
+    /// A deletion answers with the object that is gone, not with a Status.
+    pub returns_deleted: bool,
     pub hash: Option<String>,
     pub sub: Vec<Subresource>,
     /// Answered without being stored.

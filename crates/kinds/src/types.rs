@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use pawl_schema::{Field, ListType, Node, NodeId, NodeKind, Object, Patch, Presence, Scalar, Schema, SchemaBuilder};
-use serde_json::Value;
 
 const FACTS: &str = include_str!("../facts/types.facts");
 
@@ -152,7 +151,8 @@ impl<'f> Reader<'f> {
                 _ => item,
             };
             let item = self.node(item_kind.trim_start_matches('*'), &[])?;
-            let mut node = Node::new(NodeKind::List(item), go_name(if wrapped { wrapper.unwrap_or(kind) } else { kind }));
+            let mut node =
+                Node::new(NodeKind::List(item), go_name(if wrapped { wrapper.unwrap_or(kind) } else { kind }));
             node.wrapped = wrapped;
             node
         } else if let Some(value) = kind.strip_prefix("map[string]") {
@@ -268,7 +268,7 @@ fn go_name(kind: &str) -> String {
 
 /// Whether a value may be a default: parsed here so that the table test can look at all of them.
 #[cfg(test)]
-fn defaults(schema: &Schema) -> Vec<(String, Value)> {
+fn defaults(schema: &Schema) -> Vec<(String, serde_json::Value)> {
     let mut found = Vec::new();
     for (name, id) in schema.types() {
         for field in schema.object(id).map(|o| o.fields.as_slice()).unwrap_or_default() {

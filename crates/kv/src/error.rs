@@ -23,6 +23,9 @@ pub enum Error {
     /// The store could not be reached or is shutting down.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
+    /// The write is larger than the store can hold.
+    #[error("{size} bytes are more than the {limit} that the store takes for one key")]
+    TooLarge { size: usize, limit: usize },
     /// What is on disk is not what was written there.
     #[error("the store is damaged: {0}")]
     Corrupt(String),

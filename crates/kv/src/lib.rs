@@ -11,6 +11,8 @@
 //!   duplicate, or it ends with an error that says why.
 //! - What lies below the compacted revision is answered with [`Error::Compacted`], never with a guess.
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod error;
 
 use std::time::Duration;
@@ -126,13 +128,15 @@ pub trait Kv: Send + Sync + 'static {
     /// Applies a write if its expectation holds. Returns once the outcome is durable.
     fn write(&self, write: Write) -> BoxFuture<'_, Result<Outcome>>;
 
-    /// Follows all keys that start with `prefix`, beginning with the first event *after* `after`.
+    /// Follows all keys that start with `prefix`, beginning with the first event *after* `after`, which may be the
+    /// newest revision but not lie beyond it.
     fn watch(&self, prefix: Bytes, after: Revision) -> BoxFuture<'_, Result<Watch>>;
 
     /// The newest visible revision, as new as every write acknowledged before the call.
     fn revision(&self) -> BoxFuture<'_, Result<Revision>>;
 
-    /// Forgets history: reads and watches below `revision` are refused from then on. The present state stays.
+    /// Forgets history: reads and watches below `revision` are refused from then on. The present state stays. To forget
+    /// again what is forgotten already changes nothing.
     fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<()>>;
 
     /// Whether writes are accepted, and the reason where they are not (after a failed sync, say).

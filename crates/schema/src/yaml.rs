@@ -1,1 +1,271 @@
+//! YAML as Go's tools read and write it: YAML 1.1 booleans and octals, JSON values out.
 
+mod emit;
+mod scalar;
+
+use std::collections::HashMap;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
+use serde_json::{Map, Value};
+
+pub use emit::emit;
+
+/// Nesting beyond this is refused.
+const MAX_DEPTH: usize = 300;
+/// Values that aliases may add up to before the document counts as an attack.
+const MAX_ALIASED: usize = 100_000;
+
+/// A document and the keys in it that were given more than once.
+#[derive(Debug, PartialEq)]
+pub struct Parsed {
+    pub value: Value,
+    /// `line 8: key "replicas" already set in map`, in document order.
+    pub duplicates: Vec<String>,
+}
+
+/// Reads the first document of a text. The error is worded as Go words it.
+pub fn parse(text: &str) -> Result<Parsed, String> {
+    let mut loader =
+        Loader { parser: Parser::new_from_str(text), anchors: HashMap::new(), aliased: 0, duplicates: Vec::new() };
+    loop {
+        match loader.next()?.0 {
+            Event::StreamEnd => return Ok(Parsed { value: Value::Null, duplicates: Vec::new() }),
+            Event::DocumentStart(_) => {
+                let (event, line) = loader.next()?;
+                let value = loader.node(event, line, 0)?;
+                return Ok(Parsed { value, duplicates: loader.duplicates });
+            }
+            _ => {}
+        }
+    }
+}
+
+struct Loader<'t> {
+    parser: Parser<'t, saphyr_parser::StrInput<'t>>,
+    anchors: HashMap<usize, Value>,
+    aliased: usize,
+    duplicates: Vec<String>,
+}
+
+impl<'t> Loader<'t> {
+    fn next(&mut self) -> Result<(Event<'t>, usize), String> {
+        match self.parser.next() {
+            Some(Ok((event, span))) => Ok((event, span.start.line())),
+            Some(Err(error)) => {
+                // Go counts lines from zero and leaves the first one out.
+                let line = error.marker().line();
+                let place = if line > 1 { format!("line {line}: ") } else { String::new() };
+                Err(format!("yaml: {place}{}", error.info()))
+            }
+            None => Ok((Event::StreamEnd, 0)),
+        }
+    }
+
+    fn node(&mut self, event: Event<'t>, line: usize, depth: usize) -> Result<Value, String> {
+        if depth > MAX_DEPTH {
+            return Err("yaml: exceeded max depth".to_owned());
+        }
+        let (anchor, value) = match event {
+            Event::Scalar(text, style, anchor, tag) => (anchor, scalar(&text, style, tag.as_deref())?),
+            Event::SequenceStart(anchor, _) => {
+                let mut items = Vec::new();
+                loop {
+                    match self.next()? {
+                        (Event::SequenceEnd, _) => break,
+                        (event, line) => items.push(self.node(event, line, depth + 1)?),
+                    }
+                }
+                (anchor, Value::Array(items))
+            }
+            Event::MappingStart(anchor, _) => (anchor, self.mapping(depth)?),
+            Event::Alias(id) => {
+                let value = self.anchors.get(&id).cloned().ok_or("yaml: unknown anchor referenced")?;
+                self.aliased += weight(&value);
+                if self.aliased > MAX_ALIASED {
+                    return Err("yaml: document contains excessive aliasing".to_owned());
+                }
+                (0, value)
+            }
+            _ => return Err(format!("yaml: line {line}: did not find expected node content")),
+        };
+        if anchor > 0 {
+            self.anchors.insert(anchor, value.clone());
+        }
+        Ok(value)
+    }
+
+    fn mapping(&mut self, depth: usize) -> Result<Value, String> {
+        let mut map = Map::new();
+        let mut merged: Vec<Value> = Vec::new();
+        loop {
+            let (event, line) = self.next()?;
+            if matches!(event, Event::MappingEnd) {
+                break;
+            }
+            let merge = matches!(&event, Event::Scalar(text, ScalarStyle::Plain, _, _) if text == "<<");
+            let key = key_text(&self.node(event, line, depth + 1)?)?;
+            let (event, at) = self.next()?;
+            let value = self.node(event, at, depth + 1)?;
+            if merge {
+                merged.push(value);
+            } else if map.insert(key.clone(), value).is_some() {
+                self.duplicates.push(format!("line {line}: key {} already set in map", pawl_meta::go::quote(&key)));
+            }
+        }
+        for value in merged {
+            let sources = match value {
+                Value::Array(items) => items,
+                one => vec![one],
+            };
+            for source in sources {
+                let Value::Object(source) = source else {
+                    return Err("yaml: map merge requires map or sequence of maps as the value".to_owned());
+                };
+                for (key, value) in source {
+                    map.entry(key).or_insert(value);
+                }
+            }
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, String> {
+    let tag = tag.filter(|t| t.is_yaml_core_schema()).map(|t| t.suffix.as_str());
+    match (style, tag) {
+        (_, Some("str")) => Ok(Value::from(text)),
+        (_, Some("binary")) => Ok(Value::from(text.split_whitespace().collect::<String>())),
+        (ScalarStyle::Plain, _) | (_, Some("int" | "float" | "bool" | "null")) => scalar::resolve(text),
+        _ => Ok(Value::from(text)),
+    }
+}
+
+/// Keys of JSON are strings: other scalars become their text.
+fn key_text(key: &Value) -> Result<String, String> {
+    match key {
+        Value::String(text) => Ok(text.clone()),
+        Value::Bool(b) => Ok(b.to_string()),
+        Value::Number(n) => Ok(n.to_string()),
+        Value::Null => Ok("null".to_owned()),
+        _ => Err("yaml: invalid map key".to_owned()),
+    }
+}
+
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(weight).sum::<usize>(),
+        Value::Object(map) => 1 + map.values().map(weight).sum::<usize>(),
+        Value::String(text) => 1 + text.len() / 64,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn check(text: &str, expect: Value) {
+        assert_eq!(parse(text).map(|p| p.value), Ok(expect), "{text}");
+    }
+
+    #[test]
+    fn scalars_are_yaml_1_1() {
+        check(
+            "[yes, No, on, off, y, 0755, 0x1F, 0b11, 1_000, 1e3, ~, null, .5, 12.0, '5', \"x\", 2024-01-02, a b, -1, +2]",
+            json!([
+                true,
+                false,
+                true,
+                false,
+                true,
+                493,
+                31,
+                3,
+                1000,
+                1000.0,
+                null,
+                null,
+                0.5,
+                12.0,
+                "5",
+                "x",
+                "2024-01-02",
+                "a b",
+                -1,
+                2
+            ]),
+        );
+        check("1: a\ntrue: b\n~: c\n", json!({"1": "a", "true": "b", "null": "c"}));
+        check("", Value::Null);
+        check("--- {a: 1}\n--- {b: 2}\n", json!({"a": 1}));
+    }
+
+    #[test]
+    fn anchors_and_merges() {
+        check("a: &x {k: 1}\nb: *x\nc: {<<: *x, j: 2}\n", json!({"a": {"k": 1}, "b": {"k": 1}, "c": {"k": 1, "j": 2}}));
+        let bomb = (0..12).fold("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned(), |text, i| {
+            let many = vec![format!("*a{i}"); 10].join(",");
+            format!("{text}a{}: &a{} [{many}]\n", i + 1, i + 1)
+        });
+        assert_eq!(parse(&bomb).unwrap_err(), "yaml: document contains excessive aliasing");
+    }
+
+    #[test]
+    fn duplicates_are_told_with_their_line() {
+        let parsed = parse("a: 1\nb:\n  c: 1\n  c: 2\na: 3\n").unwrap();
+        assert_eq!(parsed.value, json!({"a": 3, "b": {"c": 2}}));
+        assert_eq!(parsed.duplicates, ["line 4: key \"c\" already set in map", "line 5: key \"a\" already set in map"]);
+    }
+
+    #[test]
+    fn errors_are_gos() {
+        assert_eq!(parse("a: b: c").unwrap_err(), "yaml: mapping values are not allowed in this context");
+        assert!(parse(&"[".repeat(5000)).is_err());
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        for value in [
+            json!({"a": "1", "multi": "x\ny\n", "num": "5", "yes": "yes", "e": {}, "l": [], "list": [{"a": 1}, [1, 2], "x: y"]}),
+            json!([
+                "- a",
+                "#c",
+                "",
+                " lead",
+                "tab\t",
+                "null",
+                "~",
+                "1e3",
+                "0o7",
+                "a\nb",
+                "\n",
+                "é",
+                "a: b",
+                "x #y",
+                "'q'",
+                "\"d\"",
+                "2024-01-01T00:00:00Z"
+            ]),
+            json!({"": null, "t": true, "f": 1.5, "nested": {"deep": {"er": ["x"]}}}),
+        ] {
+            let text = emit(&value);
+            assert_eq!(parse(&text).map(|p| p.value), Ok(value), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "\\PC{0,120}") {
+            let _ = parse(&text);
+        }
+
+        #[test]
+        fn any_string_survives(text in "\\PC{0,40}") {
+            let value = json!({"k": text});
+            let written = emit(&value);
+            prop_assert_eq!(parse(&written).map(|p| p.value), Ok(value), "{}", written);
+        }
+    }
+}

@@ -5,8 +5,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::network::each;
 use super::read;
+use super::report::each;
 use crate::formats;
 use crate::rules::{Check, Errors, FieldPath};
 
@@ -180,7 +180,8 @@ pub fn csr_certificate(cx: &Check<'_>, object: &Map<String, Value>, path: &Field
 /// Approvals stay as they are when the rest of the status is written; new conditions say when they came.
 pub fn csr_status_set(new: &mut Map<String, Value>, old: &Map<String, Value>) {
     for kind in ["Approved", "Denied"] {
-        let before: Vec<Value> = conditions(old, kind).into_iter().map(|(_, condition)| Value::Object(condition.clone())).collect();
+        let before: Vec<Value> =
+            conditions(old, kind).into_iter().map(|(_, condition)| Value::Object(condition.clone())).collect();
         let places: Vec<usize> = conditions(new, kind).into_iter().map(|(at, _)| at).collect();
         if before.len() != places.len() {
             continue;

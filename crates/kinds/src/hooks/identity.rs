@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::network::each;
 use super::read;
+use super::report::each;
 use crate::formats;
 use crate::rules::{Check, Errors, FieldPath};
 
@@ -223,7 +223,9 @@ pub fn review_metadata(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fiel
 pub fn review_local(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
     let empty = Map::new();
     let metadata = read::map(object, "metadata").unwrap_or(&empty);
-    let more = metadata.iter().any(|(field, value)| !matches!(field.as_str(), "namespace" | "managedFields") && !value.is_null());
+    let more = metadata
+        .iter()
+        .any(|(field, value)| !matches!(field.as_str(), "namespace" | "managedFields") && !value.is_null());
     if more {
         let shown = Value::Object(metadata.clone());
         errors.invalid(&path.child("metadata"), shown, "must be empty except for namespace");

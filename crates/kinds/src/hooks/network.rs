@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::read;
+use super::report::each;
 use crate::formats;
 use crate::rules::{Check, Errors, FieldPath};
 
@@ -32,7 +33,8 @@ pub fn endpoint_slice_keep_topology(new: &mut Map<String, Value>, old: &Map<Stri
     let topology_host = |endpoint: &Map<String, Value>| {
         read::map(endpoint, "deprecatedTopology").map(|topology| read::text(topology, host).to_string())
     };
-    let known: Vec<String> = read::objects(old, "endpoints").filter_map(|(_, endpoint)| topology_host(endpoint)).collect();
+    let known: Vec<String> =
+        read::objects(old, "endpoints").filter_map(|(_, endpoint)| topology_host(endpoint)).collect();
     let Some(endpoints) = new.get_mut("endpoints").and_then(Value::as_array_mut) else { return };
     for endpoint in endpoints.iter_mut().filter_map(Value::as_object_mut) {
         let named = topology_host(endpoint).filter(|name| known.contains(name));
@@ -146,9 +148,9 @@ fn slice_address(address: &str, family: &str, list: &FieldPath, at: &FieldPath, 
 }
 
 fn slice_hints(hints: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
-    for (field, rule) in
-        [("forZones", formats::label_value as fn(&str) -> Vec<String>), ("forNodes", formats::dns1123_subdomain)]
-    {
+    let rules: [(&str, fn(&str) -> Vec<String>); 2] =
+        [("forZones", formats::label_value), ("forNodes", formats::dns1123_subdomain)];
+    for (field, rule) in rules {
         let list = at.child(field);
         let count = read::list(hints, field).len();
         if count > 8 {
@@ -180,7 +182,9 @@ pub fn ingress_target(_cx: &Check<'_>, object: &Map<String, Value>, path: &Field
 /// On create, the old annotation and the field that replaced it agree.
 pub fn ingress_class_annotation(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
     let key = "kubernetes.io/ingress.class";
-    let Some(annotation) = read::deep(object, &["metadata", "annotations"]).and_then(|all| all.get(key)) else { return };
+    let Some(annotation) = read::deep(object, &["metadata", "annotations"]).and_then(|all| all.get(key)) else {
+        return;
+    };
     let Some(class) = read::map(object, "spec").and_then(|spec| spec.get("ingressClassName")) else { return };
     if !class.is_null() && class != annotation {
         let at = path.child("annotations").child(key);
@@ -302,7 +306,9 @@ pub fn known_ingress_ips(cx: &Check<'_>) -> Vec<String> {
     cx.old
         .and_then(Value::as_object)
         .and_then(|old| read::deep(old, &["status", "loadBalancer"]))
-        .map(|balancer| read::objects(balancer, "ingress").map(|(_, item)| read::text(item, "ip").to_string()).collect())
+        .map(|balancer| {
+            read::objects(balancer, "ingress").map(|(_, item)| read::text(item, "ip").to_string()).collect()
+        })
         .unwrap_or_default()
 }
 
@@ -474,7 +480,8 @@ pub fn service_cidr_ranges(_cx: &Check<'_>, object: &Map<String, Value>, path: &
     for (index, range) in ranges.iter().enumerate() {
         each(formats::canonical_cidr(range), &at.index(index), range, errors);
     }
-    let families: Vec<bool> = ranges.iter().filter_map(|range| formats::parse_cidr(range)).map(|range| range.0.is_ipv4()).collect();
+    let families: Vec<bool> =
+        ranges.iter().filter_map(|range| formats::parse_cidr(range)).map(|range| range.0.is_ipv4()).collect();
     if let [first, second] = families.as_slice()
         && first == second
     {
@@ -508,13 +515,6 @@ pub fn service_cidr_ranges_update(
     }
     if now.len() != before.len() {
         service_cidr_ranges(cx, new, path, errors);
-    }
-}
-
-/// Reports what is wrong with a text, one error per finding.
-pub fn each(found: Vec<String>, at: &FieldPath, bad: &str, errors: &mut Errors) {
-    for detail in found {
-        errors.invalid(at, bad, detail);
     }
 }
 

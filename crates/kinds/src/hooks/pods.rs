@@ -5,6 +5,7 @@ mod annotations;
 mod changes;
 mod containers;
 mod defaults;
+mod path_overlaps;
 mod placement;
 mod resize;
 pub(crate) mod resources;
@@ -12,10 +13,11 @@ mod security;
 mod spec;
 mod status;
 mod volumes;
+pub(crate) mod warnings;
 
 pub use annotations::*;
-pub use changes::{pod_ephemeral_changes, pod_keep_but_ephemeral, pod_spec_changes};
 pub(crate) use changes::equal;
+pub use changes::{pod_ephemeral_changes, pod_keep_but_ephemeral, pod_spec_changes};
 pub use containers::*;
 pub use defaults::*;
 pub use placement::*;
@@ -25,6 +27,9 @@ pub use security::*;
 pub use spec::*;
 pub use status::*;
 pub use volumes::*;
+pub use warnings::{
+    named_template_warnings, pod_status_warnings, pod_template_warnings, pod_warnings, template_warnings,
+};
 
 use serde_json::{Map, Value};
 

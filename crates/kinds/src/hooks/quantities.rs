@@ -139,7 +139,9 @@ pub fn is_native(name: &str) -> bool {
 
 /// Whether a resource is one that nodes offer beyond the system's own.
 pub fn is_extended(name: &str) -> bool {
-    !is_native(name) && !name.starts_with("requests.") && formats::qualified_name(&format!("requests.{name}")).is_empty()
+    !is_native(name)
+        && !name.starts_with("requests.")
+        && formats::qualified_name(&format!("requests.{name}")).is_empty()
 }
 
 /// Whether more may be requested than there is.

@@ -34,7 +34,10 @@ pub fn deep<'a>(object: &'a Map<String, Value>, fields: &[&str]) -> Option<&'a M
 }
 
 /// The objects among the items of a field, with their places.
-pub fn objects<'a>(object: &'a Map<String, Value>, field: &str) -> impl Iterator<Item = (usize, &'a Map<String, Value>)> {
+pub fn objects<'a>(
+    object: &'a Map<String, Value>,
+    field: &str,
+) -> impl Iterator<Item = (usize, &'a Map<String, Value>)> {
     list(object, field).iter().enumerate().filter_map(|(at, item)| item.as_object().map(|item| (at, item)))
 }
 

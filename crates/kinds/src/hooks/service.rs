@@ -3,8 +3,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::network::{each, ingress_address, ingress_hostname, known_ingress_ips};
+use super::network::{ingress_address, ingress_hostname, known_ingress_ips};
 use super::read;
+use super::report::each;
 use crate::formats;
 use crate::rules::{Check, Errors, FieldPath};
 
@@ -14,7 +15,8 @@ pub fn service_client_ip_timeout(object: &mut Map<String, Value>) {
     if read::text(spec, "sessionAffinity") != "ClientIP" {
         return;
     }
-    let timeout = read::deep(spec, &["sessionAffinityConfig", "clientIP"]).and_then(|config| config.get("timeoutSeconds"));
+    let timeout =
+        read::deep(spec, &["sessionAffinityConfig", "clientIP"]).and_then(|config| config.get("timeoutSeconds"));
     if timeout.is_none_or(Value::is_null) {
         spec.insert("sessionAffinityConfig".to_string(), json!({"clientIP": {"timeoutSeconds": 10800}}));
     }
@@ -124,8 +126,9 @@ fn keep_node_ports(spec: &mut Map<String, Value>, old: &Map<String, Value>) {
     }
     let wanted: Vec<i64> = node_ports(spec);
     let taken: Vec<i64> = node_ports(old).into_iter().filter(|port| wanted.contains(port)).collect();
-    let before: Vec<(String, i64)> =
-        read::objects(old, "ports").map(|(_, port)| (read::text(port, "name").to_string(), read::number(port, "nodePort"))).collect();
+    let before: Vec<(String, i64)> = read::objects(old, "ports")
+        .map(|(_, port)| (read::text(port, "name").to_string(), read::number(port, "nodePort")))
+        .collect();
     let Some(ports) = spec.get_mut("ports").and_then(Value::as_array_mut) else { return };
     for port in ports.iter_mut().filter_map(Value::as_object_mut) {
         let name = read::text(port, "name").to_string();
@@ -175,11 +178,10 @@ fn drop_type_fields(spec: &mut Map<String, Value>, old: &Map<String, Value>) {
     }
     let has_ports = |object: &Map<String, Value>| is(object, "NodePort") || is(object, "LoadBalancer");
     let before = node_ports(old);
-    if has_ports(old) && !has_ports(spec) && node_ports(spec).iter().all(|port| before.contains(port)) {
-        if let Some(ports) = spec.get_mut("ports").and_then(Value::as_array_mut) {
-            for port in ports.iter_mut().filter_map(Value::as_object_mut) {
-                port.remove("nodePort");
-            }
+    let unneeded = has_ports(old) && !has_ports(spec) && node_ports(spec).iter().all(|port| before.contains(port));
+    if unneeded && let Some(ports) = spec.get_mut("ports").and_then(Value::as_array_mut) {
+        for port in ports.iter_mut().filter_map(Value::as_object_mut) {
+            port.remove("nodePort");
         }
     }
     if needs_health_port(old) && !needs_health_port(spec) {
@@ -195,7 +197,12 @@ fn drop_type_fields(spec: &mut Map<String, Value>, old: &Map<String, Value>) {
 }
 
 /// The two annotations about topology agree.
-pub fn service_topology_annotations(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn service_topology_annotations(
+    _cx: &Check<'_>,
+    object: &Map<String, Value>,
+    path: &FieldPath,
+    errors: &mut Errors,
+) {
     let (mode, hints) = ("service.kubernetes.io/topology-mode", "service.kubernetes.io/topology-aware-hints");
     let Some(annotations) = read::deep(object, &["metadata", "annotations"]) else { return };
     if let (Some(one), Some(other)) = (annotations.get(mode), annotations.get(hints))
@@ -279,7 +286,9 @@ fn family_fields(spec: &Map<String, Value>, at: &FieldPath, errors: &mut Errors)
         seen.push(family);
     }
     let policy = read::text(spec, "ipFamilyPolicy");
-    if read::present(spec, "ipFamilyPolicy") && !matches!(policy, "PreferDualStack" | "RequireDualStack" | "SingleStack") {
+    if read::present(spec, "ipFamilyPolicy")
+        && !matches!(policy, "PreferDualStack" | "RequireDualStack" | "SingleStack")
+    {
         let policies = ["PreferDualStack", "RequireDualStack", "SingleStack"];
         errors.not_supported(&at.child("ipFamilyPolicy"), policy, &policies);
     }
@@ -403,7 +412,10 @@ pub fn service_source_ranges(cx: &Check<'_>, object: &Map<String, Value>, path: 
     }
     let key = "service.beta.kubernetes.io/load-balancer-source-ranges";
     let annotation = |object: &Map<String, Value>| {
-        read::deep(object, &["metadata", "annotations"]).and_then(|all| all.get(key)).and_then(Value::as_str).map(str::to_string)
+        read::deep(object, &["metadata", "annotations"])
+            .and_then(|all| all.get(key))
+            .and_then(Value::as_str)
+            .map(str::to_string)
     };
     let Some(value) = annotation(object) else { return };
     let at = path.child("metadata").child("annotations").key(key);
@@ -552,7 +564,10 @@ pub fn service_load_balancer_class_update(
     let at = path.child("spec").child("loadBalancerClass");
     let class = new.get("loadBalancerClass").filter(|class| !class.is_null());
     let balanced = read::text(new, "type") == "LoadBalancer";
-    if balanced && read::text(old, "type") == "LoadBalancer" && class != old.get("loadBalancerClass").filter(|class| !class.is_null()) {
+    if balanced
+        && read::text(old, "type") == "LoadBalancer"
+        && class != old.get("loadBalancerClass").filter(|class| !class.is_null())
+    {
         errors.invalid(&at, class.cloned().unwrap_or(Value::Null), "may not change once set");
     }
     match class {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::network::each;
+use super::report::each;
 use super::{quantities, read};
 use crate::formats;
 use crate::rules::{Check, Errors, FieldPath};
@@ -203,12 +203,13 @@ fn is_iscsi_name(name: &str) -> bool {
     let hex = |text: &str, width: usize| text.len() == width && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if let Some(rest) = name.strip_prefix("iqn.") {
         let (date, rest) = rest.split_at_checked(7).unwrap_or(("", ""));
-        let dated = date.bytes().enumerate().all(|(at, byte)| if at == 4 { byte == b'-' } else { byte.is_ascii_digit() });
+        let dated =
+            date.bytes().enumerate().all(|(at, byte)| if at == 4 { byte == b'-' } else { byte.is_ascii_digit() });
         let domain = rest.strip_prefix('.').unwrap_or_default().split(':').next().unwrap_or_default();
         let labels = !domain.is_empty()
-            && domain.split('.').all(|part| {
-                !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-            });
+            && domain
+                .split('.')
+                .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'));
         return date.len() == 7 && dated && labels && !name.chars().any(char::is_whitespace);
     }
     if let Some(rest) = name.strip_prefix("eui.") {
@@ -294,7 +295,8 @@ pub fn claim_data_source_update(new: &mut Map<String, Value>, old: &Map<String, 
     let before = read::map(old, "spec");
     let Some(spec) = read::map_mut(new, "spec") else { return };
     drop_foreign_reference(spec, before);
-    let had = before.is_some_and(|before| read::present(before, "dataSource") || read::present(before, "dataSourceRef"));
+    let had =
+        before.is_some_and(|before| read::present(before, "dataSource") || read::present(before, "dataSourceRef"));
     if !had && !read::present(spec, "dataSourceRef") {
         drop_odd_source(spec);
     }
@@ -303,7 +305,8 @@ pub fn claim_data_source_update(new: &mut Map<String, Value>, old: &Map<String, 
 
 /// A source in another namespace needs a feature that is off.
 fn drop_foreign_reference(spec: &mut Map<String, Value>, old: Option<&Map<String, Value>>) {
-    let foreign = read::map(spec, "dataSourceRef").is_some_and(|reference| !read::text(reference, "namespace").is_empty());
+    let foreign =
+        read::map(spec, "dataSourceRef").is_some_and(|reference| !read::text(reference, "namespace").is_empty());
     if foreign && !old.is_some_and(|old| read::present(old, "dataSourceRef")) {
         spec.remove("dataSourceRef");
     }
@@ -349,7 +352,10 @@ pub fn claim_spec_update(
     let (spec, before) = (read::map(new, "spec").unwrap_or(&empty), read::map(old, "spec").unwrap_or(&empty));
     let key = "volume.beta.kubernetes.io/storage-class";
     let annotation = |object: &Map<String, Value>| {
-        read::deep(object, &["metadata", "annotations"]).and_then(|all| all.get(key)).and_then(Value::as_str).map(str::to_string)
+        read::deep(object, &["metadata", "annotations"])
+            .and_then(|all| all.get(key))
+            .and_then(Value::as_str)
+            .map(str::to_string)
     };
     let (class_now, class_before) = (annotation(new), annotation(old));
     let named = spec.get("storageClassName").and_then(Value::as_str);
@@ -363,7 +369,8 @@ pub fn claim_spec_update(
         errors.invalid(&at, class_now.unwrap_or_default(), "field is immutable");
     }
     let bound = read::map(new, "status").is_some_and(|status| read::text(status, "phase") == "Bound");
-    let class_added = unnamed_before && named.is_some() && class_before.is_none_or(|class| named == Some(class.as_str()));
+    let class_added =
+        unnamed_before && named.is_some() && class_before.is_none_or(|class| named == Some(class.as_str()));
     if spec_without(spec, bound, before, class_added || moved) != spec_without(before, bound, before, false) {
         let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n";
         errors.forbidden(&path.child("spec"), detail);

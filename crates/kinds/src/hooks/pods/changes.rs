@@ -65,7 +65,13 @@ pub fn pod_spec_changes(
 }
 
 /// Containers are neither added nor removed, and images stay images. False when nothing more can be compared.
-fn images(after: &Map<String, Value>, before: &Map<String, Value>, field: &str, at: &FieldPath, errors: &mut Errors) -> bool {
+fn images(
+    after: &Map<String, Value>,
+    before: &Map<String, Value>,
+    field: &str,
+    at: &FieldPath,
+    errors: &mut Errors,
+) -> bool {
     let place = at.child(field);
     if read::list(after, field).len() != read::list(before, field).len() {
         errors.forbidden(&place, "pod updates may not add or remove containers");
@@ -140,10 +146,13 @@ fn mask_allowed(spec: &mut Map<String, Value>, before: &Map<String, Value>) {
     for field in ["activeDeadlineSeconds", "schedulingGates", "tolerations"] {
         put_back(spec, field, before.get(field));
     }
-    let grace = |spec: &Map<String, Value>| spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64);
     if grace(before).is_some_and(|seconds| seconds < 0) && grace(spec) == Some(1) {
         put_back(spec, "terminationGracePeriodSeconds", before.get("terminationGracePeriodSeconds"));
     }
+}
+
+fn grace(spec: &Map<String, Value>) -> Option<i64> {
+    spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64)
 }
 
 fn put_back(object: &mut Map<String, Value>, field: &str, old: Option<&Value>) {
@@ -156,15 +165,15 @@ fn put_back(object: &mut Map<String, Value>, field: &str, old: Option<&Value>) {
 /// A pod that is still held back may be confined further.
 fn mask_placement(spec: &mut Map<String, Value>, before: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
     let empty = Map::new();
-    let (new, old) = (read::map(spec, "nodeSelector").unwrap_or(&empty), read::map(before, "nodeSelector").unwrap_or(&empty));
+    let (new, old) =
+        (read::map(spec, "nodeSelector").unwrap_or(&empty), read::map(before, "nodeSelector").unwrap_or(&empty));
     if old.iter().any(|(key, value)| new.get(key) != Some(value)) {
         let detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
         errors.invalid(&at.child("nodeSelector"), Value::Object(new.clone()), detail);
     }
     put_back(spec, "nodeSelector", before.get("nodeSelector"));
 
-    let of = |spec: &Map<String, Value>| read::deep(spec, &["affinity", "nodeAffinity"]).cloned().map(Value::Object);
-    let (new, old) = (of(spec), of(before));
+    let (new, old) = (node_affinity_of(spec), node_affinity_of(before));
     if equal(new.as_ref(), old.as_ref()) {
         return;
     }
@@ -172,6 +181,10 @@ fn mask_placement(spec: &mut Map<String, Value>, before: &Map<String, Value>, at
     if let Some(affinity) = read::map_mut(spec, "affinity") {
         put_back(affinity, "nodeAffinity", old.as_ref());
     }
+}
+
+fn node_affinity_of(spec: &Map<String, Value>) -> Option<Value> {
+    read::deep(spec, &["affinity", "nodeAffinity"]).cloned().map(Value::Object)
 }
 
 fn node_affinity(new: Option<&Value>, old: Option<&Value>, at: &FieldPath, errors: &mut Errors) {
@@ -198,12 +211,15 @@ fn node_affinity(new: Option<&Value>, old: Option<&Value>, at: &FieldPath, error
 }
 
 fn only_added(new: &Value, old: &Value) -> bool {
-    let list = |term: &Value, field: &str| term.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
     let fields = ["matchExpressions", "matchFields"];
-    if fields.iter().all(|field| list(old, field).is_empty()) {
-        return fields.iter().all(|field| list(new, field).is_empty());
+    if fields.iter().all(|field| requirements(old, field).is_empty()) {
+        return fields.iter().all(|field| requirements(new, field).is_empty());
     }
-    fields.iter().all(|field| list(new, field).starts_with(&list(old, field)))
+    fields.iter().all(|field| requirements(new, field).starts_with(requirements(old, field)))
+}
+
+fn requirements<'a>(term: &'a Value, field: &str) -> &'a [Value] {
+    term.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// Through /ephemeralcontainers everything but the ephemeral containers stays as it was.
@@ -222,7 +238,9 @@ pub(crate) fn keep_metadata(new: &mut Map<String, Value>, old: &Map<String, Valu
     let empty = Map::new();
     let before = read::map(old, "metadata").unwrap_or(&empty);
     let Some(after) = read::map_mut(new, "metadata") else { return };
-    for field in ["deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences"] {
+    for field in
+        ["deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences"]
+    {
         put_back(after, field, before.get(field));
     }
 }

@@ -160,7 +160,8 @@ pub fn env_var_sources(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fiel
     let at = path.child("valueFrom");
     let count = VARIABLE_SOURCES.iter().filter(|field| read::present(source, field)).count();
     if count == 0 {
-        let detail = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`";
+        let detail =
+            "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`";
         errors.invalid(&at, "", detail);
     } else if !read::text(object, "value").is_empty() {
         errors.invalid(&at, "", "may not be specified when `value` is not empty");
@@ -199,8 +200,7 @@ pub fn env_field_path(_cx: &Check<'_>, object: &Map<String, Value>, path: &Field
 
 /// The fields of a pod that can be told to its containers by files.
 pub fn volume_field_path(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let supported =
-        ["metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"];
+    let supported = ["metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"];
     field_path(object, &supported, path, errors);
 }
 
@@ -330,7 +330,12 @@ pub fn container_resize_policy(cx: &Check<'_>, object: &Map<String, Value>, path
 }
 
 /// An init container that ends is not restarted to take new resources, unless the old object already said so.
-pub fn init_container_resize_policy(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn init_container_resize_policy(
+    cx: &Check<'_>,
+    object: &Map<String, Value>,
+    path: &FieldPath,
+    errors: &mut Errors,
+) {
     if read::text(object, "restartPolicy") == "Always" || old_restarts_init_container(cx) {
         return;
     }
@@ -381,7 +386,8 @@ fn host_ports(container: &Map<String, Value>, taken: &mut BTreeSet<String>, at: 
 /// Init containers have names of their own, and each its own ports, for they run one by one.
 pub fn pod_init_containers(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
     let at = path.child("initContainers");
-    let mut names: BTreeSet<&str> = read::objects(object, "containers").map(|(_, item)| read::text(item, "name")).collect();
+    let mut names: BTreeSet<&str> =
+        read::objects(object, "containers").map(|(_, item)| read::text(item, "name")).collect();
     for (index, container) in read::objects(object, "initContainers") {
         let name = read::text(container, "name");
         if names.contains(name) {

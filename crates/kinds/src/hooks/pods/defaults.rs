@@ -53,7 +53,10 @@ fn is_tag(tag: &str) -> bool {
 /// A repository is a path of lower-case components, the first of which may be a host.
 fn is_repository(path: &str) -> bool {
     let is_host = |part: &str| {
-        part.contains('.') || part.contains(':') || part == "localhost" || part.bytes().any(|byte| byte.is_ascii_uppercase())
+        part.contains('.')
+            || part.contains(':')
+            || part == "localhost"
+            || part.bytes().any(|byte| byte.is_ascii_uppercase())
     };
     let rest = match path.split_once('/') {
         Some((host, rest)) if is_host(host) => rest,
@@ -186,6 +189,15 @@ pub fn pod_level_defaults(object: &mut Map<String, Value>) {
     }
 }
 
+/// No pod has less than no time to end. Templates may say so: their pods get one second.
+pub fn pod_grace_not_negative(object: &mut Map<String, Value>) {
+    if let Some(Value::Object(spec)) = object.get_mut("spec")
+        && read::number(spec, "terminationGracePeriodSeconds") < 0
+    {
+        spec.insert("terminationGracePeriodSeconds".to_string(), Value::from(1));
+    }
+}
+
 /// `podIP` is the first of `podIPs`; when they differ, the single one counts.
 pub fn pod_status_ips(object: &mut Map<String, Value>) {
     let Some(Value::Object(status)) = object.get_mut("status") else { return };
@@ -201,11 +213,24 @@ pub fn pod_status_ips(object: &mut Map<String, Value>) {
     }
 }
 
-/// A new pod is pending, and its class of service is known from its resources.
+/// A new pod is pending, and its class of service is known from its resources. Gates hold it back from the scheduler.
 pub fn pod_initial_status(object: &mut Map<String, Value>) {
     let empty = Map::new();
     let class = resources::quality_of_service(read::map(object, "spec").unwrap_or(&empty));
-    object.insert("status".to_string(), json!({ "phase": "Pending", "qosClass": class }));
+    let gated = read::map(object, "spec").is_some_and(|spec| !read::list(spec, "schedulingGates").is_empty());
+    let mut status = json!({ "phase": "Pending", "qosClass": class });
+    if gated && let Some(status) = status.as_object_mut() {
+        let condition = json!({
+            "type": "PodScheduled",
+            "status": "False",
+            "lastProbeTime": null,
+            "lastTransitionTime": "@now",
+            "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+        });
+        status.insert("conditions".to_string(), json!([condition]));
+    }
+    object.insert("status".to_string(), status);
 }
 
 /// Label keys named by affinity terms and spread constraints become part of their selectors, with the values that the
@@ -270,7 +295,8 @@ pub fn pod_app_armor_fields(object: &mut Map<String, Value>) {
     });
 }
 
-fn app_armor_field(annotation: &str) -> Option<Value> {
+/// The field that says the same as an AppArmor annotation; nothing for one that says nothing valid.
+pub(crate) fn app_armor_field(annotation: &str) -> Option<Value> {
     match annotation {
         "unconfined" => Some(json!({ "type": "Unconfined" })),
         "runtime/default" => Some(json!({ "type": "RuntimeDefault" })),

@@ -36,7 +36,8 @@ pub fn label_keys_of_term(_cx: &Check<'_>, object: &Map<String, Value>, path: &F
 
 /// The server has added one expression per key; a second one with the same key was the client's.
 fn keys_in_selector(selector: &Map<String, Value>, matched: &[&str], path: &FieldPath, errors: &mut Errors) {
-    let mut held: BTreeSet<&str> = read::map(selector, "matchLabels").into_iter().flat_map(Map::keys).map(String::as_str).collect();
+    let mut held: BTreeSet<&str> =
+        read::map(selector, "matchLabels").into_iter().flat_map(Map::keys).map(String::as_str).collect();
     for (_, expression) in read::objects(selector, "matchExpressions") {
         let key = read::text(expression, "key");
         if let Some(index) = matched.iter().rposition(|wanted| *wanted == key)

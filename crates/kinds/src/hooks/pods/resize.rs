@@ -124,7 +124,12 @@ fn pod_level(after: &Map<String, Value>, before: &Map<String, Value>, at: &Field
     }
 }
 
-fn same_containers(after: &Map<String, Value>, before: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) -> bool {
+fn same_containers(
+    after: &Map<String, Value>,
+    before: &Map<String, Value>,
+    at: &FieldPath,
+    errors: &mut Errors,
+) -> bool {
     let mut same = true;
     for field in ["containers", "initContainers"] {
         let place = at.child(field);
@@ -144,7 +149,13 @@ fn same_containers(after: &Map<String, Value>, before: &Map<String, Value>, at: 
     same
 }
 
-fn nothing_removed(after: &Map<String, Value>, before: &Map<String, Value>, field: &str, at: &FieldPath, errors: &mut Errors) {
+fn nothing_removed(
+    after: &Map<String, Value>,
+    before: &Map<String, Value>,
+    field: &str,
+    at: &FieldPath,
+    errors: &mut Errors,
+) {
     let empty = Map::new();
     for ((index, new), (_, old)) in read::objects(after, field).zip(read::objects(before, field)) {
         let (new, old) = (read::map(new, "resources").unwrap_or(&empty), read::map(old, "resources").unwrap_or(&empty));
@@ -193,7 +204,8 @@ fn only_cpu_and_memory(after: &Map<String, Value>, before: &Map<String, Value>, 
             errors.forbidden(at, "only cpu and memory resources are mutable");
         }
     }
-    for ((index, new), (_, old)) in read::objects(after, "initContainers").zip(read::objects(before, "initContainers")) {
+    for ((index, new), (_, old)) in read::objects(after, "initContainers").zip(read::objects(before, "initContainers"))
+    {
         let place = at.child("initContainers").index(index);
         if differs(new, old) {
             errors.forbidden(&place, "only cpu and memory resources for init or sidecar containers are mutable");
@@ -202,7 +214,8 @@ fn only_cpu_and_memory(after: &Map<String, Value>, before: &Map<String, Value>, 
         if changed && read::text(new, "restartPolicy") != "Always" {
             for (_, policy) in read::objects(new, "resizePolicy") {
                 if read::text(policy, "restartPolicy") == "RestartContainer" {
-                    let detail = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized";
+                    let detail =
+                        "non-sidecar init containers with a resize policy of RestartContainer cannot be resized";
                     errors.forbidden(&place, detail);
                 }
             }

@@ -50,7 +50,8 @@ fn containers_fit(spec: &Map<String, Value>, own: &Map<String, Value>, at: &Fiel
         if let Some(quantity) = requests.and_then(|list| list.get(&name))
             && sum.billionths > quantities::amount(quantity).billionths
         {
-            let detail = format!("must be greater than or equal to aggregate container requests of {}", quantities::show(sum));
+            let detail =
+                format!("must be greater than or equal to aggregate container requests of {}", quantities::show(sum));
             errors.invalid(&at.child("requests").key(&name), quantities::text_of(quantity), detail);
         }
     }
@@ -60,7 +61,8 @@ fn containers_fit(spec: &Map<String, Value>, own: &Map<String, Value>, at: &Fiel
             && let Some(quantity) = limits.and_then(|list| list.get(&name))
             && sum.billionths > quantities::amount(quantity).billionths
         {
-            let detail = format!("must be greater than or equal to aggregate container limits of {}", quantities::show(sum));
+            let detail =
+                format!("must be greater than or equal to aggregate container limits of {}", quantities::show(sum));
             errors.invalid(&at.child("limits").key(&name), quantities::text_of(quantity), detail);
         }
     }
@@ -139,7 +141,11 @@ fn request_against_limit(name: &str, request: &Value, limit: Option<&Value>, pat
     if asked != held && !quantities::may_overcommit(name) {
         errors.invalid(&at, quantities::text_of(request), format!("must be equal to {name} limit of {text}"));
     } else if asked > held {
-        errors.invalid(&at, quantities::text_of(request), format!("must be less than or equal to {name} limit of {text}"));
+        errors.invalid(
+            &at,
+            quantities::text_of(request),
+            format!("must be less than or equal to {name} limit of {text}"),
+        );
     }
 }
 
@@ -161,8 +167,13 @@ fn resource_claims(cx: &Check<'_>, object: &Map<String, Value>, at: &FieldPath, 
         }
         repeated_claim(name, read::text(claim, "request"), &mut seen, &place, errors);
         if !known.contains(&name) {
-            let listed = if known.is_empty() { " which is empty".to_string() } else { format!(": {}", known.join(", ")) };
-            errors.not_found_because(&place, name, format!("must be one of the names in pod.spec.resourceClaims{listed}"));
+            let listed =
+                if known.is_empty() { " which is empty".to_string() } else { format!(": {}", known.join(", ")) };
+            errors.not_found_because(
+                &place,
+                name,
+                format!("must be one of the names in pod.spec.resourceClaims{listed}"),
+            );
         }
     }
 }
@@ -224,7 +235,8 @@ pub fn quality_of_service(spec: &Map<String, Value>) -> &'static str {
     let mut limits = Amounts::new();
     let mut guaranteed = true;
     let compute = |list: Option<&Map<String, Value>>| -> Amounts {
-        let counts = |(name, amount): &(String, Amount)| matches!(name.as_str(), "cpu" | "memory") && amount.billionths > 0;
+        let counts =
+            |(name, amount): &(String, Amount)| matches!(name.as_str(), "cpu" | "memory") && amount.billionths > 0;
         quantities::amounts(list).into_iter().filter(counts).collect()
     };
     if let Some(own) = read::map(spec, "resources") {
@@ -243,6 +255,7 @@ pub fn quality_of_service(spec: &Map<String, Value>) -> &'static str {
     if requests.is_empty() && limits.is_empty() {
         return "BestEffort";
     }
-    let equal = |(name, asked): (&String, &Amount)| limits.get(name).is_some_and(|held| held.billionths == asked.billionths);
+    let equal =
+        |(name, asked): (&String, &Amount)| limits.get(name).is_some_and(|held| held.billionths == asked.billionths);
     if guaranteed && requests.len() == limits.len() && requests.iter().all(equal) { "Guaranteed" } else { "Burstable" }
 }

@@ -25,7 +25,8 @@ pub fn container_privileges(_cx: &Check<'_>, object: &Map<String, Value>, path: 
         let detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true";
         errors.invalid(path, Value::Object(object.clone()), detail);
     }
-    let added = read::map(object, "capabilities").map(|capabilities| read::texts(capabilities, "add")).unwrap_or_default();
+    let added =
+        read::map(object, "capabilities").map(|capabilities| read::texts(capabilities, "add")).unwrap_or_default();
     for _ in added.iter().filter(|capability| **capability == "CAP_SYS_ADMIN") {
         let detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN";
         errors.invalid(path, Value::Object(object.clone()), detail);
@@ -57,7 +58,9 @@ pub fn pod_sysctls(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath
             errors.duplicate(&at, name);
         }
         match sysctl_namespace(name) {
-            "net" if host("hostNetwork") => errors.invalid(&at, name, "may not be specified when 'hostNetwork' is true"),
+            "net" if host("hostNetwork") => {
+                errors.invalid(&at, name, "may not be specified when 'hostNetwork' is true")
+            }
             "ipc" if host("hostIPC") => errors.invalid(&at, name, "may not be specified when 'hostIPC' is true"),
             _ => {}
         }
@@ -176,12 +179,16 @@ pub fn pod_host_process(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
     let containers = all_containers(object, path);
     let mut processes = 0;
     for (container, place) in &containers {
-        let own = of(container);
+        let own = of(*container);
         if let (Some(pod), Some(own)) = (pod, own)
             && pod != own
         {
             let at = place.child("securityContext").child("windowsOptions").child("hostProcess");
-            errors.invalid(&at, own, format!("pod hostProcess value must be identical if both are specified, was {pod}"));
+            errors.invalid(
+                &at,
+                own,
+                format!("pod hostProcess value must be identical if both are specified, was {pod}"),
+            );
         }
         if own.or(pod) == Some(true) {
             processes += 1;

@@ -1,4 +1,4 @@
-//! What a pod's status may tell: written by the node's agent through /status.
+//! What a pod's status may tell: written by the kubelet through /status.
 
 use std::net::IpAddr;
 
@@ -143,7 +143,8 @@ fn no_resurrection(
 fn all_may_restart(spec: &Map<String, Value>) -> bool {
     ["containers", "initContainers"].iter().any(|list| {
         read::objects(spec, list).any(|(_, container)| {
-            read::objects(container, "restartPolicyRules").any(|(_, rule)| read::text(rule, "action") == "RestartAllContainers")
+            read::objects(container, "restartPolicyRules")
+                .any(|(_, rule)| read::text(rule, "action") == "RestartAllContainers")
         })
     })
 }
@@ -198,7 +199,13 @@ fn claim_statuses(after: &Map<String, Value>, spec: &Map<String, Value>, at: &Fi
 }
 
 /// New addresses are well formed, and there is at most one of each family.
-fn addresses(after: &Map<String, Value>, before: &Map<String, Value>, field: &str, at: &FieldPath, errors: &mut Errors) {
+fn addresses(
+    after: &Map<String, Value>,
+    before: &Map<String, Value>,
+    field: &str,
+    at: &FieldPath,
+    errors: &mut Errors,
+) {
     let of = |status: &Map<String, Value>| -> Vec<String> {
         read::objects(status, field).map(|(_, item)| read::text(item, "ip").to_string()).collect()
     };

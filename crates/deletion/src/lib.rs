@@ -1,0 +1,17 @@
+//! Whether an object may be deleted, and what its deletion does to it. Pure verdicts: nothing here acts.
+//!
+//! This is the only place that decides on liens, finalizers, grace periods, propagation and preconditions, for DELETE,
+//! DELETECOLLECTION and eviction alike. A lien stops a deletion from starting; it never stops one that has begun.
+
+mod liens;
+mod options;
+mod verdict;
+
+pub use liens::{MAX_LIENS, carry_over, validate_liens};
+pub use options::{DeleteOptions, Preconditions, Propagation};
+pub use verdict::{Deletion, Grace, Traits, Verdict, completes, judge};
+
+/// Holds an object until the dependents that block it are gone.
+pub const FOREGROUND: &str = "foregroundDeletion";
+/// Holds an object until its dependents have forgotten it.
+pub const ORPHAN: &str = "orphan";

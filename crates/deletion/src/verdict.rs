@@ -1,0 +1,221 @@
+//! The verdict on one deletion of one object.
+
+use pawl_meta::object::{Meta, Object, metadata_mut};
+use pawl_meta::{Cause, Details, GroupResource, Status, time};
+use serde_json::{Value, json};
+
+use crate::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
+
+/// What is particular about the deletion of a kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traits {
+    /// It has a grace period of its own: pods.
+    pub grace: Option<Grace>,
+    /// Finalizers in its spec hold it too: namespaces.
+    pub spec_finalizers: bool,
+}
+
+/// How a kind decides on its grace period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grace {
+    Pod,
+}
+
+/// One deletion to be judged.
+pub struct Deletion<'a> {
+    pub object: &'a Object,
+    pub resource: &'a GroupResource,
+    pub kind: &'a str,
+    pub options: &'a DeleteOptions,
+    pub traits: Traits,
+    /// Whether liens hold objects: the gate `InUseProtection`.
+    pub liens_hold: bool,
+    /// Seconds since the epoch.
+    pub now: i64,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// Nothing holds the object: it goes at once. This is how it looked last.
+    Remove(Object),
+    /// The deletion starts, or goes on with other terms: the object is stored like this.
+    Mark(Object),
+    /// It is being deleted already and this request changes nothing.
+    Underway,
+    /// It may not be deleted, or not like this.
+    Refuse(Status),
+}
+
+/// Judges a deletion.
+pub fn judge(deletion: &Deletion<'_>) -> Verdict {
+    let Deletion { object, options, .. } = *deletion;
+    if let Some(status) = failed_precondition(deletion) {
+        return Verdict::Refuse(status);
+    }
+    let deleting = object.is_deleting();
+    if let Some(status) = held(deletion)
+        && !deleting
+    {
+        return Verdict::Refuse(status);
+    }
+    let mut next = object.clone();
+    let changed = set_finalizers(&mut next, options);
+    let grace = grace_period(deletion);
+    if deleting {
+        return go_on(deletion, next, grace, changed);
+    }
+    let waits = !next.meta_strings("finalizers").is_empty() || holds_by_spec(deletion, &next);
+    let seconds = grace.unwrap_or(0);
+    let stays = waits || seconds > 0;
+    if stays || deletion.traits.grace.is_some() {
+        mark(&mut next, deletion.now, seconds);
+    }
+    if stays { Verdict::Mark(next) } else { Verdict::Remove(next) }
+}
+
+/// Whether a stored object that is being deleted has nothing left that holds it: the write that made it so removes it.
+pub fn completes(object: &Object, traits: Traits) -> bool {
+    let grace =
+        object.metadata().and_then(|m| m.get("deletionGracePeriodSeconds")).and_then(Value::as_i64).unwrap_or(0);
+    object.is_deleting()
+        && grace == 0
+        && object.meta_strings("finalizers").is_empty()
+        && !(traits.spec_finalizers && has_spec_finalizers(object))
+}
+
+/// A deletion that has begun can only be made shorter, or be given a finalizer.
+fn go_on(deletion: &Deletion<'_>, mut next: Object, grace: Option<i64>, finalizers_changed: bool) -> Verdict {
+    let Deletion { object, options, traits, now, .. } = *deletion;
+    let current = object.metadata().and_then(|m| m.get("deletionGracePeriodSeconds")).and_then(Value::as_i64);
+    let shorter = match (traits.grace, options.grace_period_seconds, current, grace) {
+        (Some(_), Some(_), Some(current), Some(asked)) if asked < current => Some(asked),
+        _ => None,
+    };
+    if let Some(seconds) = shorter {
+        // The clock started when the deletion did.
+        let begun = time::parse(object.meta_str("deletionTimestamp")).unwrap_or(now) - current.unwrap_or(0);
+        let metadata = metadata_mut(&mut next);
+        metadata.insert("deletionTimestamp".to_owned(), json!(time::seconds((begun + seconds).max(0))));
+        metadata.insert("deletionGracePeriodSeconds".to_owned(), json!(seconds));
+    }
+    if completes(&next, traits) {
+        return Verdict::Remove(next);
+    }
+    if shorter.is_some() || finalizers_changed { Verdict::Mark(next) } else { Verdict::Underway }
+}
+
+fn mark(object: &mut Object, now: i64, seconds: i64) {
+    let generation = object.generation();
+    let metadata = metadata_mut(object);
+    metadata.insert("deletionTimestamp".to_owned(), json!(time::seconds(now.saturating_add(seconds))));
+    metadata.insert("deletionGracePeriodSeconds".to_owned(), json!(seconds));
+    if generation > 0 {
+        metadata.insert("generation".to_owned(), json!(generation + 1));
+    }
+}
+
+fn failed_precondition(deletion: &Deletion<'_>) -> Option<Status> {
+    let Deletion { object, options, kind, .. } = *deletion;
+    let name = object.name();
+    // Upstream names the kind here, not the resource.
+    let refuse = |why: String| {
+        let message = format!("Operation cannot be fulfilled on {kind} \"{name}\": {why}");
+        Some(Status::new(409, "Conflict", message).with_details(Details {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            ..Details::default()
+        }))
+    };
+    match (&options.preconditions.uid, &options.preconditions.resource_version) {
+        (Some(uid), _) if uid != object.uid() => refuse(format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted and then recreated",
+            object.uid()
+        )),
+        (_, Some(version)) if version != object.resource_version() => refuse(format!(
+            "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({}). The object might have been modified",
+            object.resource_version()
+        )),
+        _ => None,
+    }
+}
+
+fn held(deletion: &Deletion<'_>) -> Option<Status> {
+    let liens = deletion.object.meta_strings("liens");
+    if !deletion.liens_hold || deletion.options.ignore_liens || liens.is_empty() {
+        return None;
+    }
+    let named: Vec<String> = liens.iter().map(|l| format!("\"{l}\"")).collect();
+    let name = deletion.object.name();
+    let why = format!("the object is held by liens: {}", named.join(", "));
+    let causes = liens.iter().map(|lien| Cause {
+        reason: "LienHeld".to_owned(),
+        message: format!("held by lien \"{lien}\""),
+        field: "metadata.liens".to_owned(),
+    });
+    let mut status = Status::conflict(deletion.resource, name, why);
+    if let Some(details) = &mut status.details {
+        details.uid = deletion.object.uid().to_owned();
+        details.causes = causes.collect();
+    }
+    Some(status)
+}
+
+/// Gives the object the finalizer of the asked-for propagation and takes the other away. Returns whether that changed it.
+fn set_finalizers(object: &mut Object, options: &DeleteOptions) -> bool {
+    let Some(asked) = options.asked() else { return false };
+    let before: Vec<String> = object.meta_strings("finalizers").into_iter().map(str::to_owned).collect();
+    let wanted = match asked {
+        Propagation::Orphan => Some(ORPHAN),
+        Propagation::Foreground => Some(FOREGROUND),
+        Propagation::Background => None,
+    };
+    let mut after: Vec<String> =
+        before.iter().filter(|f| (*f != ORPHAN && *f != FOREGROUND) || Some(f.as_str()) == wanted).cloned().collect();
+    if let Some(wanted) = wanted
+        && !after.iter().any(|f| f == wanted)
+    {
+        after.push(wanted.to_owned());
+    }
+    if after == before {
+        return false;
+    }
+    let metadata = metadata_mut(object);
+    if after.is_empty() {
+        metadata.remove("finalizers");
+    } else {
+        metadata.insert("finalizers".to_owned(), json!(after));
+    }
+    true
+}
+
+/// The grace period of this deletion, for kinds that have one.
+fn grace_period(deletion: &Deletion<'_>) -> Option<i64> {
+    let Grace::Pod = deletion.traits.grace?;
+    let spec = deletion.object.get("spec");
+    let asked = deletion.options.grace_period_seconds;
+    let own = spec.and_then(|s| s.get("terminationGracePeriodSeconds")).and_then(Value::as_i64).unwrap_or(0);
+    // A negative period, asked for or stored, means as short as a graceful deletion gets.
+    let mut seconds = match asked.unwrap_or(own) {
+        negative if negative < 0 => 1,
+        seconds => seconds,
+    };
+    let scheduled = spec.and_then(|s| s.get("nodeName")).and_then(Value::as_str).is_some_and(|n| !n.is_empty());
+    let phase = deletion.object.get("status").and_then(|s| s.get("phase")).and_then(Value::as_str).unwrap_or_default();
+    if !scheduled || matches!(phase, "Failed" | "Succeeded") {
+        seconds = 0;
+    }
+    Some(seconds)
+}
+
+fn holds_by_spec(deletion: &Deletion<'_>, object: &Object) -> bool {
+    deletion.traits.spec_finalizers && has_spec_finalizers(object)
+}
+
+fn has_spec_finalizers(object: &Object) -> bool {
+    let list = object.get("spec").and_then(|s| s.get("finalizers")).and_then(Value::as_array);
+    list.is_some_and(|l| !l.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+use super::*;
+
+const NOW: i64 = 1_700_000_000;
+
+fn object(value: Value) -> Object {
+    value.as_object().unwrap().clone()
+}
+
+fn options(value: Value) -> DeleteOptions {
+    DeleteOptions::read(&object(value)).unwrap()
+}
+
+fn judge_it(target: Value, opts: Value, traits: Traits, liens_hold: bool) -> Verdict {
+    let resource = GroupResource::new("", "configmaps");
+    let (target, options) = (object(target), options(opts));
+    judge(&Deletion {
+        object: &target,
+        resource: &resource,
+        kind: "ConfigMap",
+        options: &options,
+        traits,
+        liens_hold,
+        now: NOW,
+    })
+}
+
+/// What a verdict comes to, in one line.
+fn told(verdict: Verdict) -> String {
+    let terms = |o: &Object| {
+        let seconds = o.metadata().and_then(|m| m.get("deletionGracePeriodSeconds")).map(Value::to_string);
+        format!("grace={} finalizers={:?}", seconds.unwrap_or_else(|| "-".to_owned()), o.meta_strings("finalizers"))
+    };
+    match verdict {
+        Verdict::Remove(o) => format!("remove {}", terms(&o)),
+        Verdict::Mark(o) => format!("mark {}", terms(&o)),
+        Verdict::Underway => "underway".to_owned(),
+        Verdict::Refuse(status) => format!("refuse {} {}", status.code, status.reason),
+    }
+}
+
+fn check(target: Value, opts: Value, expect: &str) {
+    assert_eq!(told(judge_it(target.clone(), opts.clone(), Traits::default(), true)), expect, "{target} {opts}");
+}
+
+fn check_pod(target: Value, opts: Value, expect: &str) {
+    let traits = Traits { grace: Some(Grace::Pod), ..Traits::default() };
+    assert_eq!(told(judge_it(target.clone(), opts.clone(), traits, true)), expect, "{target} {opts}");
+}
+
+#[test]
+fn finalizers_and_propagation() {
+    let plain = json!({"metadata": {"name": "c"}});
+    check(plain.clone(), json!({}), "remove grace=- finalizers=[]");
+    check(plain.clone(), json!({"propagationPolicy": "Background"}), "remove grace=- finalizers=[]");
+    check(
+        plain.clone(),
+        json!({"propagationPolicy": "Foreground"}),
+        "mark grace=0 finalizers=[\"foregroundDeletion\"]",
+    );
+    check(plain.clone(), json!({"propagationPolicy": "Orphan"}), "mark grace=0 finalizers=[\"orphan\"]");
+    check(plain.clone(), json!({"orphanDependents": true}), "mark grace=0 finalizers=[\"orphan\"]");
+    check(plain, json!({"orphanDependents": false}), "remove grace=- finalizers=[]");
+    let finalized = json!({"metadata": {"name": "c", "finalizers": ["a.b/c", "orphan"]}});
+    check(finalized.clone(), json!({}), "mark grace=0 finalizers=[\"a.b/c\", \"orphan\"]");
+    check(finalized, json!({"propagationPolicy": "Background"}), "mark grace=0 finalizers=[\"a.b/c\"]");
+}
+
+#[test]
+fn a_deletion_that_has_begun() {
+    let deleting = json!({"metadata": {"name": "c", "finalizers": ["a.b/c"], "liens": ["x.y/z"],
+        "deletionTimestamp": "2023-11-14T22:13:20Z", "deletionGracePeriodSeconds": 0}});
+    check(deleting.clone(), json!({}), "underway");
+    check(deleting, json!({"propagationPolicy": "Orphan"}), "mark grace=0 finalizers=[\"a.b/c\", \"orphan\"]");
+}
+
+#[test]
+fn liens_stop_a_deletion_from_starting() {
+    let held = json!({"metadata": {"name": "c", "liens": ["example.com/a", "example.com/b"]}});
+    check(held.clone(), json!({}), "refuse 409 Conflict");
+    check(held.clone(), json!({"propagationPolicy": "Foreground"}), "refuse 409 Conflict");
+    check(held.clone(), json!({"ignoreLiens": true}), "remove grace=- finalizers=[]");
+    assert_eq!(told(judge_it(held.clone(), json!({}), Traits::default(), false)), "remove grace=- finalizers=[]");
+    let Verdict::Refuse(status) = judge_it(held, json!({}), Traits::default(), true) else { panic!("not refused") };
+    assert_eq!(
+        status.message,
+        "Operation cannot be fulfilled on configmaps \"c\": the object is held by liens: \"example.com/a\", \"example.com/b\""
+    );
+    assert_eq!(status.details.unwrap().causes.len(), 2);
+}
+
+#[test]
+fn preconditions() {
+    let c = json!({"metadata": {"name": "c", "uid": "u", "resourceVersion": "5"}});
+    check(c.clone(), json!({"preconditions": {"uid": "u", "resourceVersion": "5"}}), "remove grace=- finalizers=[]");
+    check(c.clone(), json!({"preconditions": {"uid": "v"}}), "refuse 409 Conflict");
+    check(c, json!({"preconditions": {"resourceVersion": "4"}}), "refuse 409 Conflict");
+}
+
+#[test]
+fn pods_have_a_grace_period() {
+    let pod = |node: &str, more: Value| {
+        let mut pod = json!({"metadata": {"name": "p", "generation": 1},
+            "spec": {"nodeName": node, "terminationGracePeriodSeconds": 30}});
+        for (k, v) in more.as_object().unwrap() {
+            pod["metadata"][k] = v.clone();
+        }
+        pod
+    };
+    check_pod(pod("", json!({})), json!({}), "remove grace=0 finalizers=[]");
+    check_pod(pod("n", json!({})), json!({}), "mark grace=30 finalizers=[]");
+    check_pod(pod("n", json!({})), json!({"gracePeriodSeconds": 0}), "remove grace=0 finalizers=[]");
+    check_pod(pod("n", json!({})), json!({"gracePeriodSeconds": -3}), "mark grace=1 finalizers=[]");
+    let deleting = json!({"deletionTimestamp": "2023-11-14T22:13:50Z", "deletionGracePeriodSeconds": 30});
+    check_pod(pod("n", deleting.clone()), json!({}), "underway");
+    check_pod(pod("n", deleting.clone()), json!({"gracePeriodSeconds": 100}), "underway");
+    check_pod(pod("n", deleting.clone()), json!({"gracePeriodSeconds": 5}), "mark grace=5 finalizers=[]");
+    check_pod(pod("n", deleting), json!({"gracePeriodSeconds": 0}), "remove grace=0 finalizers=[]");
+}
+
+#[test]
+fn spec_finalizers_hold_a_namespace() {
+    let traits = Traits { spec_finalizers: true, ..Traits::default() };
+    let held = json!({"metadata": {"name": "n"}, "spec": {"finalizers": ["kubernetes"]}});
+    assert_eq!(told(judge_it(held, json!({}), traits, true)), "mark grace=0 finalizers=[]");
+    let done = object(json!({"metadata": {"name": "n", "deletionTimestamp": "2023-11-14T22:13:20Z"}, "spec": {}}));
+    assert!(completes(&done, traits));
+}

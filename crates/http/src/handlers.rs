@@ -1,0 +1,12 @@
+//! One file per verb: parse, call the registry, render.
+
+pub mod create;
+pub mod delete;
+pub mod deletecollection;
+pub mod documents;
+pub mod get;
+pub mod list;
+pub mod patch;
+pub mod subresource;
+pub mod update;
+pub mod watch;

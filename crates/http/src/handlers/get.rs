@@ -1,0 +1,16 @@
+//! GET of one object.
+
+use http::Response;
+use pawl_meta::Status;
+use pawl_registry::Served;
+
+use crate::api::{Api, Call};
+use crate::body::Body;
+use crate::options;
+
+pub(crate) async fn answer(api: &Api, served: &Served, call: &Call) -> Result<Response<Body>, Status> {
+    let version = options::get_version(call)?;
+    api.accepted(call)?;
+    let entry = api.registry.get(served, &call.info.namespace, &call.info.name, version).await?;
+    api.object(call, served, &entry, 200)
+}

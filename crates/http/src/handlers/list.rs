@@ -1,0 +1,29 @@
+//! GET of a collection.
+
+use std::sync::Arc;
+
+use http::Response;
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderValue, VARY};
+use pawl_meta::Status;
+use pawl_registry::Served;
+
+use crate::api::{Api, Call};
+use crate::body::Body;
+use crate::options::ListOptions;
+use crate::render::{self, IncludeObject};
+use crate::respond;
+
+pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Result<Response<Body>, Status> {
+    let accepted = api.accepted(call)?;
+    let options = ListOptions::read(call, served, false)?;
+    let page = api.registry.list(served, &options.list_request()).await?;
+    let gzip = call.headers.get(ACCEPT_ENCODING).and_then(|v| v.to_str().ok()).is_some_and(|v| v.contains("gzip"));
+    let include = IncludeObject::parse(call.query.get("includeObject"));
+    let (body, compressed) = render::list(served, page, accepted, include, gzip)?;
+    let mut response = respond::with(200, accepted.media.content_type(), body);
+    if compressed {
+        response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        response.headers_mut().insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+    }
+    Ok(response)
+}

@@ -1,0 +1,98 @@
+//! Health: `/livez`, `/readyz`, `/healthz`, with their single checks.
+
+use http::Response;
+use tokio::sync::watch;
+
+use crate::body::Body;
+use crate::query::Query;
+use crate::respond;
+
+type Check = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
+
+/// The checks of a server, and whether it is going away.
+pub struct Health {
+    checks: Vec<(&'static str, Check)>,
+    stopping: watch::Sender<bool>,
+}
+
+/// Waits until the server stops.
+pub struct Stopping(watch::Receiver<bool>);
+
+impl Stopping {
+    pub async fn wait(&mut self) {
+        // An error means that the server is gone already.
+        let _ = self.0.wait_for(|stopping| *stopping).await.map(|_| ());
+    }
+}
+
+impl Health {
+    /// Checks besides `ping`, in the order in which they are shown.
+    pub fn new(checks: Vec<(&'static str, Check)>) -> Self {
+        let mut all: Vec<(&'static str, Check)> = vec![("ping", Box::new(|| Ok(())))];
+        all.extend(checks);
+        Self { checks: all, stopping: watch::Sender::new(false) }
+    }
+
+    /// From now on the server is not ready.
+    pub fn stop(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    /// A way to wait for the stop.
+    pub fn stopping(&self) -> Stopping {
+        Stopping(self.stopping.subscribe())
+    }
+
+    /// Answers a health path; `None` when it is none.
+    pub fn answer(&self, path: &str, query: &Query) -> Option<Response<Body>> {
+        let mut parts = path.trim_matches('/').splitn(2, '/');
+        let root = parts.next().filter(|r| matches!(*r, "livez" | "readyz" | "healthz"))?;
+        let mut results: Vec<(&str, Result<(), String>)> =
+            self.checks.iter().map(|(name, check)| (*name, check())).collect();
+        if root == "readyz" {
+            let store = self.checks.iter().find(|(name, _)| *name == "etcd");
+            results.extend(store.map(|(_, check)| ("etcd-readiness", check())));
+            let stopping = if self.is_stopping() { Err("process is shutting down".to_owned()) } else { Ok(()) };
+            results.push(("shutdown", stopping));
+        }
+        if let Some(single) = parts.next() {
+            let Some((_, result)) = results.into_iter().find(|(name, _)| *name == single) else {
+                return Some(respond::page_not_found());
+            };
+            return Some(match result {
+                Ok(()) => respond::text(200, "ok"),
+                Err(why) => respond::text(500, format!("internal server error: {why}\n")),
+            });
+        }
+        let excluded: Vec<&str> = query.all("exclude").collect();
+        let mut lines = String::new();
+        let mut failed = false;
+        for (name, result) in &results {
+            if excluded.contains(name) {
+                lines.push_str(&format!("[+]{name} excluded: ok\n"));
+                continue;
+            }
+            match result {
+                Ok(()) => lines.push_str(&format!("[+]{name} ok\n")),
+                Err(_) => {
+                    failed = true;
+                    lines.push_str(&format!("[-]{name} failed: reason withheld\n"));
+                }
+            }
+        }
+        for name in excluded.iter().filter(|e| !results.iter().any(|(name, _)| name == *e)) {
+            lines.push_str(&format!("warn: some health checks cannot be excluded: no matches for {name:?}\n"));
+        }
+        Some(if failed {
+            respond::text(500, format!("{lines}{root} check failed\n"))
+        } else if query.get("verbose").is_some() {
+            respond::text(200, format!("{lines}{root} check passed\n"))
+        } else {
+            respond::text(200, "ok")
+        })
+    }
+}

@@ -1,0 +1,23 @@
+//! HTTP: connections, the chain of filters, one handler file per verb, and how answers look.
+//!
+//! A handler parses, calls the registry, renders. Only this crate renders answers; nothing below it knows of HTTP.
+
+mod api;
+mod body;
+mod connection;
+mod handlers;
+mod health;
+pub mod metrics;
+mod negotiation;
+mod options;
+mod query;
+mod render;
+mod request;
+mod respond;
+
+pub use api::{Access, Api, Documents, Limits, Peer};
+pub use body::Body;
+pub use connection::{Server, ServerOptions};
+pub use health::Health;
+pub use query::Query;
+pub use request::RequestInfo;

@@ -1,0 +1,170 @@
+//! Metrics under upstream's names.
+
+use std::time::Instant;
+
+use prometheus::{Encoder, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder};
+
+use crate::request::RequestInfo;
+
+pub struct Metrics {
+    registry: Registry,
+    requests: IntCounterVec,
+    duration: HistogramVec,
+    in_flight: IntGaugeVec,
+    long_running: IntGaugeVec,
+    watch_events: IntCounterVec,
+    field_validation: HistogramVec,
+}
+
+/// A request that has begun.
+pub struct InFlight(Option<prometheus::IntGauge>);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        if let Some(gauge) = &self.0 {
+            gauge.dec();
+        }
+    }
+}
+
+const RESOURCE: [&str; 5] = ["group", "version", "resource", "subresource", "scope"];
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    pub fn new() -> Self {
+        let registry = Registry::new();
+        let labels = |more: &[&'static str]| [&RESOURCE[..], more].concat();
+        let opts = |name: &str, help: &str| Opts::new(name, help);
+        let seconds =
+            vec![0.001, 0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0];
+        let histogram = |name: &str, help: &str, labels: &[&str]| {
+            vector(HistogramVec::new(HistogramOpts::new(name, help).buckets(seconds.clone()), labels))
+        };
+        let requests = vector(IntCounterVec::new(
+            opts("apiserver_request_total", "Requests by verb, dry run, resource, scope, component and code."),
+            &labels(&["verb", "dry_run", "component", "code"]),
+        ));
+        let duration = histogram(
+            "apiserver_request_duration_seconds",
+            "How long requests took.",
+            &labels(&["verb", "dry_run", "component"]),
+        );
+        let in_flight = vector(IntGaugeVec::new(
+            opts("apiserver_current_inflight_requests", "Requests being answered, by kind."),
+            &["request_kind"],
+        ));
+        let long_running = vector(IntGaugeVec::new(
+            opts("apiserver_longrunning_requests", "Requests that last, by verb and resource."),
+            &labels(&["verb", "component"]),
+        ));
+        let watch_events = vector(IntCounterVec::new(
+            opts("apiserver_watch_events_total", "Watch events sent, by resource."),
+            &["group", "version", "resource"],
+        ));
+        let field_validation = histogram(
+            "field_validation_request_duration_seconds",
+            "How long writes took, by what they asked of field validation.",
+            &["field_validation"],
+        );
+        for metric in [
+            Box::new(requests.clone()) as Box<dyn prometheus::core::Collector>,
+            Box::new(duration.clone()),
+            Box::new(in_flight.clone()),
+            Box::new(long_running.clone()),
+            Box::new(watch_events.clone()),
+            Box::new(field_validation.clone()),
+        ] {
+            // Names are distinct; a second registration cannot happen.
+            let _ = registry.register(metric);
+        }
+        Self { registry, requests, duration, in_flight, long_running, watch_events, field_validation }
+    }
+
+    /// The registry, for metrics of other parts of the server.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    pub fn start(&self, info: &RequestInfo) -> InFlight {
+        if !info.is_resource {
+            return InFlight(None);
+        }
+        let gauge = if info.is_long_running() {
+            let [group, version, resource, subresource, scope] = resource_labels(info);
+            self.long_running.with_label_values(&[group, version, resource, subresource, scope, "WATCH", "apiserver"])
+        } else {
+            self.in_flight.with_label_values(&[if info.is_mutating() { "mutating" } else { "readOnly" }])
+        };
+        gauge.inc();
+        InFlight(Some(gauge))
+    }
+
+    pub fn finish(&self, in_flight: InFlight, info: &RequestInfo, code: u16, started: Instant) {
+        let long_running = info.is_long_running();
+        let verb = match info.verb.as_str() {
+            "create" => "POST",
+            "update" => "PUT",
+            "patch" => "PATCH",
+            "delete" => "DELETE",
+            "deletecollection" => "DELETECOLLECTION",
+            "list" => "LIST",
+            "watch" => "WATCH",
+            "get" => "GET",
+            _ => "other",
+        };
+        let [group, version, resource, subresource, scope] = resource_labels(info);
+        let mut buffer = [0u8; 3];
+        let code = code_text(code, &mut buffer);
+        self.requests
+            .with_label_values(&[group, version, resource, subresource, scope, verb, "", "apiserver", code])
+            .inc();
+        if !long_running {
+            self.duration
+                .with_label_values(&[group, version, resource, subresource, scope, verb, "", "apiserver"])
+                .observe(started.elapsed().as_secs_f64());
+        }
+        drop(in_flight);
+    }
+
+    pub fn watch_events(&self, info: &RequestInfo) -> prometheus::IntCounter {
+        self.watch_events.with_label_values(&[info.group.as_str(), &info.version, &info.resource])
+    }
+
+    pub fn validated(&self, directive: &str, started: Instant) {
+        self.field_validation.with_label_values(&[directive]).observe(started.elapsed().as_secs_f64());
+    }
+
+    /// All metrics as text.
+    pub fn text(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        // Writing to memory cannot fail.
+        let _ = TextEncoder::new().encode(&self.registry.gather(), &mut out);
+        out
+    }
+}
+
+fn resource_labels(info: &RequestInfo) -> [&str; 5] {
+    let scope = match (info.name.is_empty(), info.namespace.is_empty()) {
+        _ if !info.is_resource => "",
+        (false, _) => "resource",
+        (true, false) => "namespace",
+        (true, true) => "cluster",
+    };
+    [&info.group, &info.version, &info.resource, &info.subresource, scope]
+}
+
+fn code_text(code: u16, buffer: &mut [u8; 3]) -> &str {
+    let digit = |n: u16| b'0' + u8::try_from(n % 10).unwrap_or(0);
+    *buffer = [digit(code / 100), digit(code / 10), digit(code)];
+    std::str::from_utf8(buffer).unwrap_or("500")
+}
+
+#[expect(clippy::expect_used, reason = "the names and labels are constants of this file, tried by every test")]
+fn vector<T>(result: prometheus::Result<T>) -> T {
+    result.expect("a metric with a valid name")
+}

@@ -1,0 +1,206 @@
+//! What form an answer takes: media type and representation, from the `Accept` header.
+
+use http::HeaderMap;
+use pawl_meta::{Details, Status};
+
+/// How an answer is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Media {
+    #[default]
+    Json,
+    Yaml,
+    Protobuf,
+}
+
+impl Media {
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Yaml => "application/yaml",
+            Self::Protobuf => "application/vnd.kubernetes.protobuf",
+        }
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        [Self::Json, Self::Yaml, Self::Protobuf].into_iter().find(|m| m.content_type() == name)
+    }
+}
+
+/// What is shown of an object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    #[default]
+    Object,
+    Table,
+    Metadata,
+    MetadataList,
+}
+
+/// The outcome of a negotiation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accepted {
+    pub media: Media,
+    pub form: Form,
+    pub pretty: bool,
+    /// The meta version of a transformed answer: `v1` or `v1beta1`.
+    pub beta: bool,
+}
+
+const AVAILABLE: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+
+/// One entry of an `Accept` header.
+struct Clause<'h> {
+    kind: &'h str,
+    subtype: &'h str,
+    params: Vec<(&'h str, &'h str)>,
+    weight: f32,
+}
+
+impl<'h> Clause<'h> {
+    fn parse(text: &'h str) -> Option<Self> {
+        let mut parts = text.split(';').map(str::trim);
+        let (kind, subtype) = parts.next()?.split_once('/').unwrap_or(("", ""));
+        let mut clause = Self { kind: kind.trim(), subtype: subtype.trim(), params: Vec::new(), weight: 1.0 };
+        for part in parts {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            match key.trim() {
+                "q" => clause.weight = value.trim().parse().unwrap_or(1.0),
+                key => clause.params.push((key, value.trim())),
+            }
+        }
+        Some(clause)
+    }
+
+    fn media(&self) -> Option<Media> {
+        match (self.kind, self.subtype) {
+            ("*", "*") | ("application", "*") => Some(Media::Json),
+            ("application", subtype) => Media::parse(&format!("application/{subtype}")),
+            _ => None,
+        }
+    }
+
+    fn param(&self, name: &str) -> &str {
+        self.params.iter().find(|(k, _)| *k == name).map_or("", |(_, v)| v)
+    }
+
+    /// The form asked for; `None` when it is one that the server does not have.
+    fn form(&self) -> Option<(Form, bool)> {
+        let known = self.param("g") == "meta.k8s.io" && matches!(self.param("v"), "v1" | "v1beta1");
+        let beta = self.param("v") == "v1beta1";
+        match self.param("as") {
+            "" => Some((Form::Object, false)),
+            "Table" if known => Some((Form::Table, beta)),
+            "PartialObjectMetadata" if known => Some((Form::Metadata, beta)),
+            "PartialObjectMetadataList" if known => Some((Form::MetadataList, beta)),
+            _ => None,
+        }
+    }
+}
+
+/// Chooses the form of the answer to a request for objects.
+pub fn negotiate(headers: &HeaderMap, pretty: Option<&str>) -> Result<Accepted, Status> {
+    let pretty = wants_pretty(headers, pretty);
+    let header = accept(headers);
+    if header.is_empty() {
+        return Ok(Accepted { pretty, ..Accepted::default() });
+    }
+    let mut clauses: Vec<Clause> = header.split(',').filter_map(|c| Clause::parse(c.trim())).collect();
+    clauses.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    let mut known = false;
+    for clause in clauses.iter().filter(|c| c.weight > 0.0) {
+        let Some(media) = clause.media() else { continue };
+        known = true;
+        if let Some((form, beta)) = clause.form() {
+            return Ok(Accepted { media, form, pretty, beta });
+        }
+    }
+    Err(if known {
+        Status::not_acceptable(format!("only the following media types are accepted: {AVAILABLE}"))
+    } else {
+        none_available()
+    })
+}
+
+/// The media type for an answer that has no forms: errors and documents. What cannot be had becomes JSON.
+pub fn media(headers: &HeaderMap) -> Media {
+    negotiate(headers, None).map(|a| a.media).unwrap_or_default()
+}
+
+pub fn wants_pretty(headers: &HeaderMap, parameter: Option<&str>) -> bool {
+    match parameter {
+        Some(text) => !matches!(text.to_lowercase().as_str(), "false" | "0" | ""),
+        None => {
+            let agent = headers.get(http::header::USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or_default();
+            ["curl", "Wget", "Mozilla/5.0"].iter().any(|known| agent.starts_with(known))
+        }
+    }
+}
+
+fn none_available() -> Status {
+    Status::not_acceptable(format!("406: Not Acceptable\n\nAvailable representations: {AVAILABLE}"))
+        .with_details(Details::default())
+}
+
+fn accept(headers: &HeaderMap) -> String {
+    let values: Vec<&str> = headers.get_all(http::header::ACCEPT).iter().filter_map(|v| v.to_str().ok()).collect();
+    values.join(",")
+}
+
+/// The form of an aggregated discovery document, if one is asked for before plain JSON.
+pub fn discovery_version(headers: &HeaderMap) -> Option<&'static str> {
+    let header = accept(headers);
+    let mut clauses: Vec<Clause> = header.split(',').filter_map(|c| Clause::parse(c.trim())).collect();
+    clauses.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    for clause in &clauses {
+        if clause.media().is_none() {
+            continue;
+        }
+        match (clause.param("as"), clause.param("g"), clause.param("v")) {
+            ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => return Some("v2"),
+            ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2beta1") => return Some("v2beta1"),
+            ("", _, _) => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The media type of a body, without its parameters; JSON when it says nothing.
+pub fn body_media(headers: &HeaderMap) -> Result<Media, Status> {
+    let header = headers.get(http::header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let name = header.split(';').next().unwrap_or_default().trim();
+    if name.is_empty() {
+        return Ok(Media::Json);
+    }
+    Media::parse(name).ok_or_else(|| {
+        Status::unsupported_media_type(format!(
+            "the body of the request was in an unknown format - accepted media types include: {AVAILABLE}"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(accept: &str, expect: Result<(Media, Form), &str>) {
+        let mut headers = HeaderMap::new();
+        headers.insert(http::header::ACCEPT, accept.parse().unwrap());
+        let got = negotiate(&headers, None).map(|a| (a.media, a.form)).map_err(|s| s.message);
+        match expect {
+            Ok(expect) => assert_eq!(got, Ok(expect), "{accept}"),
+            Err(part) => assert!(got.unwrap_err().contains(part), "{accept}"),
+        }
+    }
+
+    #[test]
+    fn accept_headers() {
+        check("*/*", Ok((Media::Json, Form::Object)));
+        check("text/plain, application/yaml", Ok((Media::Yaml, Form::Object)));
+        check("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", Ok((Media::Json, Form::Table)));
+        check("application/json;as=Table;v=v9;g=meta.k8s.io,application/json", Ok((Media::Json, Form::Object)));
+        check("application/json;q=0.5, application/vnd.kubernetes.protobuf", Ok((Media::Protobuf, Form::Object)));
+        check("application/json;as=Bogus;v=v1;g=meta.k8s.io", Err("only the following"));
+        check("text/html", Err("406: Not Acceptable"));
+    }
+}

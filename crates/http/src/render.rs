@@ -1,0 +1,116 @@
+//! Objects as bytes, in the form that the client asked for.
+
+mod list;
+mod table;
+mod watch;
+
+use bytes::Bytes;
+use pawl_meta::Status;
+use pawl_registry::{Entry, Readable, Served};
+use serde_json::Value;
+
+pub use list::list;
+pub use table::IncludeObject;
+pub use watch::WatchRenderer;
+
+use crate::negotiation::{Accepted, Form, Media};
+
+/// One object.
+pub fn object(served: &Served, entry: &Entry, accepted: Accepted, include: IncludeObject) -> Result<Bytes, Status> {
+    let readable = entry.readable().ok_or_else(|| Status::internal("the object cannot be read"))?;
+    match accepted.form {
+        Form::MetadataList => {
+            return Err(Status::not_acceptable(format!(
+                "you requested PartialObjectMetadataList, but the requested object is not a list ({})",
+                go_type(served, false)
+            )));
+        }
+        Form::Table => {
+            let table = table::table(
+                served,
+                std::slice::from_ref(&(entry, readable)),
+                table::Meta::of(entry),
+                accepted,
+                include,
+            );
+            return Ok(document(&table, accepted));
+        }
+        Form::Object | Form::Metadata => {}
+    }
+    let mut out = Vec::with_capacity(readable.tail().len() + 160);
+    match accepted.form {
+        Form::Metadata => write_metadata(&mut out, entry, readable, accepted.beta),
+        _ => write_object(&mut out, served, entry, readable),
+    }
+    Ok(finish(out, accepted))
+}
+
+/// `*core.ConfigMap`, as messages name what a request was for.
+pub fn go_type(served: &Served, list: bool) -> String {
+    let facts = &served.resource.facts;
+    let group = facts.group.split('.').next().filter(|g| !g.is_empty()).unwrap_or("core");
+    format!("*{group}.{}{}", facts.kind, if list { "List" } else { "" })
+}
+
+/// A whole object as JSON.
+pub(crate) fn write_object(out: &mut Vec<u8>, served: &Served, entry: &Entry, readable: &Readable) {
+    write_headed(out, &served.head, entry, readable.tail());
+}
+
+/// An object as an item of a typed list: without kind and apiVersion.
+pub(crate) fn write_item(out: &mut Vec<u8>, served: &Served, entry: &Entry, readable: &Readable) {
+    write_headed(out, served.item_head, entry, readable.tail());
+}
+
+/// Only the metadata of an object, as JSON.
+pub(crate) fn write_metadata(out: &mut Vec<u8>, entry: &Entry, readable: &Readable, beta: bool) {
+    const HEAD: &str =
+        "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{\"resourceVersion\":\"";
+    const HEAD_BETA: &str = "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1beta1\",\"metadata\":{\"resourceVersion\":\"";
+    write_headed(out, if beta { HEAD_BETA } else { HEAD }, entry, readable.metadata());
+    out.extend_from_slice(b"}}");
+}
+
+fn write_headed(out: &mut Vec<u8>, head: &str, entry: &Entry, tail: &[u8]) {
+    if entry.revision == 0 {
+        // A dry run has no resourceVersion.
+        let head = head.strip_suffix("\"resourceVersion\":\"").unwrap_or(head);
+        out.extend_from_slice(head.as_bytes());
+    } else {
+        out.extend_from_slice(head.as_bytes());
+        write_number(out, entry.revision);
+        out.extend_from_slice(b"\",");
+    }
+    out.extend_from_slice(tail);
+}
+
+pub(crate) fn write_number(out: &mut Vec<u8>, number: u64) {
+    use std::io::Write;
+    // Writing to memory cannot fail.
+    let _ = write!(out, "{number}");
+}
+
+/// A document that is not an object of a resource: a Status, discovery.
+pub fn document(value: &Value, accepted: Accepted) -> Bytes {
+    match accepted.media {
+        Media::Yaml => Bytes::from(pawl_schema::yaml::emit(value)),
+        _ if accepted.pretty => Bytes::from(pretty(value)),
+        _ => Bytes::from(value.to_string() + "\n"),
+    }
+}
+
+/// JSON as the client wants it: as it is, indented, or as YAML.
+fn finish(mut json: Vec<u8>, accepted: Accepted) -> Bytes {
+    if accepted.media != Media::Yaml && !accepted.pretty {
+        json.push(b'\n');
+        return Bytes::from(json);
+    }
+    match serde_json::from_slice::<Value>(&json) {
+        Ok(value) => document(&value, accepted),
+        Err(_) => Bytes::from(json),
+    }
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+}

@@ -1,0 +1,106 @@
+//! Tables: what `kubectl get` shows.
+
+use pawl_kinds::print::Columns;
+use pawl_registry::{Entry, Page, Readable, Served};
+use serde_json::{Map, Value, json};
+
+use crate::negotiation::Accepted;
+
+/// What rows carry of their objects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IncludeObject {
+    #[default]
+    Metadata,
+    Object,
+    None,
+}
+
+impl IncludeObject {
+    pub fn parse(text: Option<&str>) -> Self {
+        match text {
+            Some("None") => Self::None,
+            Some("Object") => Self::Object,
+            _ => Self::Metadata,
+        }
+    }
+}
+
+/// The list metadata of a table.
+#[derive(Default)]
+pub(crate) struct Meta {
+    resource_version: Option<String>,
+    continue_token: Option<String>,
+    remaining: Option<usize>,
+}
+
+impl Meta {
+    pub(crate) fn of(entry: &Entry) -> Self {
+        Self { resource_version: (entry.revision > 0).then(|| entry.revision.to_string()), ..Self::default() }
+    }
+
+    pub(crate) fn of_page(page: &Page) -> Self {
+        Self {
+            resource_version: Some(page.revision.to_string()),
+            continue_token: page.continue_token.clone(),
+            remaining: page.continue_token.as_ref().and(page.remaining),
+        }
+    }
+
+    fn value(self) -> Value {
+        let mut map = Map::new();
+        map.extend(self.resource_version.map(|v| ("resourceVersion".to_owned(), json!(v))));
+        map.extend(self.continue_token.map(|v| ("continue".to_owned(), json!(v))));
+        map.extend(self.remaining.map(|v| ("remainingItemCount".to_owned(), json!(v))));
+        Value::Object(map)
+    }
+}
+
+pub(crate) fn table(
+    served: &Served,
+    rows: &[(&Entry, &Readable)],
+    meta: Meta,
+    accepted: Accepted,
+    include: IncludeObject,
+) -> Value {
+    let columns = Columns::for_type(&served.resource.facts.type_name).unwrap_or_else(Columns::fallback);
+    let definitions: Vec<Value> = columns
+        .definitions()
+        .iter()
+        .map(|c| json!({"name": c.name, "type": c.kind, "format": c.format, "description": "", "priority": c.priority}))
+        .collect();
+    let api_version = if accepted.beta { "meta.k8s.io/v1beta1" } else { "meta.k8s.io/v1" };
+    let mut objects: Vec<(Value, &Entry, &Readable)> = rows
+        .iter()
+        .map(|(entry, readable)| (Value::Object(readable.object(entry.revision)), *entry, *readable))
+        .collect();
+    columns.arrange(&mut objects, |(object, _, _)| object);
+    let now = pawl_meta::time::unix_now();
+    let rows: Vec<Value> = objects
+        .iter()
+        .map(|(object, entry, readable)| {
+            let mut row = Map::new();
+            row.insert("cells".to_owned(), Value::Array(columns.row(object, now)));
+            let conditions = columns.row_conditions(object);
+            if !conditions.is_empty() {
+                row.insert("conditions".to_owned(), Value::Array(conditions));
+            }
+            let mut bytes = Vec::new();
+            match include {
+                IncludeObject::None => {}
+                IncludeObject::Metadata => super::write_metadata(&mut bytes, entry, readable, accepted.beta),
+                IncludeObject::Object => super::write_object(&mut bytes, served, entry, readable),
+            }
+            let shown =
+                if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap_or(Value::Null) };
+            row.insert("object".to_owned(), shown);
+            Value::Object(row)
+        })
+        .collect();
+    json!({
+        "kind": "Table",
+        "apiVersion": api_version,
+        "metadata": meta.value(),
+        "columnDefinitions": definitions,
+        "rows": rows,
+    })
+}

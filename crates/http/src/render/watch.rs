@@ -1,0 +1,90 @@
+//! Watch events, one line each, in the form that the client asked for.
+
+use std::sync::Arc;
+
+use pawl_meta::Status;
+use pawl_registry::{Entry, Served, WatchItem};
+use serde_json::{Value, json};
+
+use super::table::{self, IncludeObject};
+use super::{write_metadata, write_number, write_object};
+use crate::negotiation::{Accepted, Form, Media};
+
+pub struct WatchRenderer {
+    served: Arc<Served>,
+    accepted: Accepted,
+    include: IncludeObject,
+    /// The first table carries the column definitions, the others refer to them.
+    columns_sent: bool,
+}
+
+impl WatchRenderer {
+    pub fn new(served: Arc<Served>, accepted: Accepted, include: IncludeObject) -> Self {
+        Self { served, accepted, include, columns_sent: false }
+    }
+
+    pub fn write(&mut self, out: &mut Vec<u8>, item: &WatchItem) {
+        match item {
+            WatchItem::Added(entry) => self.event(out, "ADDED", entry),
+            WatchItem::Modified(entry) => self.event(out, "MODIFIED", entry),
+            WatchItem::Deleted(entry) => self.event(out, "DELETED", entry),
+            WatchItem::Bookmark { revision, initial_events_end } => self.bookmark(out, *revision, *initial_events_end),
+            WatchItem::Error(status) => error(out, status),
+        }
+    }
+
+    fn event(&mut self, out: &mut Vec<u8>, kind: &str, entry: &Entry) {
+        let Some(readable) = entry.readable() else {
+            let message = format!("failed to read {} from the storage", entry.key);
+            return error(out, &Status::new(500, "StorageReadError", message));
+        };
+        out.extend_from_slice(b"{\"type\":\"");
+        out.extend_from_slice(kind.as_bytes());
+        out.extend_from_slice(b"\",\"object\":");
+        match self.accepted.form {
+            Form::Object => write_object(out, &self.served, entry, readable),
+            Form::Metadata | Form::MetadataList => write_metadata(out, entry, readable, self.accepted.beta),
+            Form::Table => {
+                let rows = [(entry, readable)];
+                let mut table = table::table(&self.served, &rows, table::Meta::of(entry), self.accepted, self.include);
+                if self.columns_sent {
+                    table["columnDefinitions"] = Value::Null;
+                }
+                self.columns_sent = true;
+                out.extend_from_slice(table.to_string().as_bytes());
+            }
+        }
+        out.extend_from_slice(b"}\n");
+    }
+
+    fn bookmark(&self, out: &mut Vec<u8>, revision: u64, initial_events_end: bool) {
+        out.extend_from_slice(b"{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"");
+        let (kind, api_version) = match self.accepted.form {
+            Form::Metadata | Form::MetadataList => ("PartialObjectMetadata".to_owned(), "meta.k8s.io/v1".to_owned()),
+            _ => (self.served.resource.facts.kind.clone(), self.served.resource.group_version().to_string()),
+        };
+        out.extend_from_slice(kind.as_bytes());
+        out.extend_from_slice(b"\",\"apiVersion\":\"");
+        out.extend_from_slice(api_version.as_bytes());
+        out.extend_from_slice(b"\",\"metadata\":{\"resourceVersion\":\"");
+        write_number(out, revision);
+        out.extend_from_slice(b"\"");
+        if initial_events_end {
+            out.extend_from_slice(b",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}");
+        }
+        out.extend_from_slice(b"}}}\n");
+    }
+
+    /// The content type of the stream.
+    pub fn content_type(&self) -> &'static str {
+        match self.accepted.media {
+            Media::Yaml => "application/yaml;stream=watch",
+            _ => "application/json",
+        }
+    }
+}
+
+fn error(out: &mut Vec<u8>, status: &Status) {
+    out.extend_from_slice(json!({"type": "ERROR", "object": status.to_value()}).to_string().as_bytes());
+    out.push(b'\n');
+}

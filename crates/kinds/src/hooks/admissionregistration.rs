@@ -1,0 +1,387 @@
+//! What rules cannot say about webhooks and admission policies. Expressions are looked at as texts; compiling them is for
+//! whoever runs them.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::read;
+use super::report::each;
+use crate::formats;
+use crate::rules::{Check, Errors, FieldPath};
+
+/// A webhook is reached by a URL or through a service.
+pub fn webhook_client(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    let empty = Map::new();
+    let client = read::map(object, "clientConfig").unwrap_or(&empty);
+    let at = path.child("clientConfig");
+    match (read::present(client, "url"), read::map(client, "service")) {
+        (true, None) => webhook_url(read::text(client, "url"), &at.child("url"), errors),
+        (false, Some(service)) => webhook_service(service, &at.child("service"), errors),
+        _ => errors.required(&at, "exactly one of url or service is required"),
+    }
+}
+
+fn webhook_url(url: &str, at: &FieldPath, errors: &mut Errors) {
+    let form = "; desired format: https://host[/path]";
+    let (rest, fragment) = url.split_once('#').unwrap_or((url, ""));
+    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (scheme, rest) = rest.split_once(':').unwrap_or(("", rest));
+    let authority = rest.strip_prefix("//").map(|rest| rest.split('/').next().unwrap_or_default()).unwrap_or_default();
+    let (user, host) = match authority.rsplit_once('@') {
+        Some((user, host)) => (Some(user), host),
+        None => (None, authority),
+    };
+    if scheme != "https" {
+        errors.invalid(at, scheme, format!("'https' is the only allowed URL scheme{form}"));
+    }
+    if host.is_empty() {
+        errors.invalid(at, "", format!("host must be specified{form}"));
+    }
+    if let Some(user) = user {
+        errors.invalid(at, user, "user information is not permitted in the URL");
+    }
+    if !fragment.is_empty() {
+        errors.invalid(at, fragment, "fragments are not permitted in the URL");
+    }
+    if !query.is_empty() {
+        errors.invalid(at, query, "query parameters are not permitted in the URL");
+    }
+}
+
+fn webhook_service(service: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+    // Upstream hands over the two names the wrong way round: each is reported at the other's place.
+    if read::text(service, "namespace").is_empty() {
+        errors.required(&at.child("name"), "");
+    }
+    if read::text(service, "name").is_empty() {
+        errors.required(&at.child("namespace"), "");
+    }
+    let port = read::number(service, "port");
+    if !(1..=65535).contains(&port) {
+        let detail = "port is not valid: must be between 1 and 65535, inclusive";
+        errors.invalid(&at.child("port"), port, detail);
+    }
+    if read::present(service, "path") {
+        webhook_path(read::text(service, "path"), &at.child("path"), errors);
+    }
+}
+
+fn webhook_path(path: &str, at: &FieldPath, errors: &mut Errors) {
+    if path.is_empty() || path == "/" {
+        return;
+    }
+    if path == "//" {
+        errors.invalid(at, path, "segment[0] may not be empty");
+        return;
+    }
+    if !path.starts_with('/') {
+        errors.invalid(at, path, "must start with a '/'");
+    }
+    let mut rest = path.chars();
+    rest.next();
+    let rest = rest.as_str();
+    for (index, step) in rest.strip_suffix('/').unwrap_or(rest).split('/').enumerate() {
+        if step.is_empty() {
+            errors.invalid(at, path, format!("segment[{index}] may not be empty"));
+            continue;
+        }
+        for detail in formats::dns1123_subdomain(step) {
+            errors.invalid(at, path, format!("segment[{index}]: {detail}"));
+        }
+    }
+}
+
+/// The versions of reviews that a webhook understands.
+pub fn webhook_review_versions(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    let at = path.child("admissionReviewVersions");
+    let versions = read::texts(object, "admissionReviewVersions");
+    if versions.is_empty() {
+        errors.required(&at, "must specify one of v1, v1beta1");
+        return;
+    }
+    for (index, version) in versions.iter().enumerate() {
+        if versions.iter().take(index).any(|earlier| earlier == version) {
+            errors.invalid(&at.index(index), *version, "duplicate version");
+            continue;
+        }
+        each(formats::dns1035_label(version), &at.index(index), version, errors);
+    }
+    if !versions.iter().any(|version| matches!(*version, "v1" | "v1beta1")) {
+        errors.invalid(&at, json!(versions), "must include at least one of v1, v1beta1");
+    }
+}
+
+/// Conditions for a match: not too many, each with a name of its own and an expression.
+pub fn match_conditions(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    let at = path.child("matchConditions");
+    let count = read::list(object, "matchConditions").len();
+    if count > 64 {
+        errors.too_many(&at, count, 64);
+    }
+    let mut names = Vec::new();
+    for (index, condition) in read::objects(object, "matchConditions") {
+        let at = at.index(index);
+        if read::text(condition, "expression").trim().is_empty() {
+            errors.required(&at.child("expression"), "");
+        }
+        let name = read::text(condition, "name");
+        if name.is_empty() {
+            errors.required(&at.child("name"), "");
+            continue;
+        }
+        each(formats::qualified_name(name), &at.child("name"), name, errors);
+        if names.contains(&name) {
+            errors.duplicate(&at.child("name"), name);
+        }
+        names.push(name);
+    }
+}
+
+/// The resources of a rule, with their subresources; what a wildcard covers is not named beside it.
+pub fn rule_resources(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    let at = path.child("resources");
+    let resources = read::texts(object, "resources");
+    if resources.is_empty() {
+        errors.required(&at, "");
+    }
+    let (mut whole, mut everywhere) = (BTreeSet::new(), BTreeSet::new());
+    let mut plain_last = false;
+    for (index, resource) in resources.iter().enumerate() {
+        if resource.is_empty() {
+            errors.required(&at.index(index), "");
+            continue;
+        }
+        let Some((name, sub)) = resource.split_once('/') else {
+            plain_last = *resource != "*";
+            continue;
+        };
+        if whole.contains(name) {
+            let detail = format!("if '{name}/*' is present, must not specify {resource}");
+            errors.invalid(&at.index(index), *resource, detail);
+        }
+        if everywhere.contains(sub) {
+            let detail = format!("if '*/{sub}' is present, must not specify {resource}");
+            errors.invalid(&at.index(index), *resource, detail);
+        }
+        if sub == "*" {
+            whole.insert(name);
+        }
+        if name == "*" {
+            everywhere.insert(sub);
+        }
+    }
+    if resources.len() > 1 && resources.contains(&"*/*") {
+        errors.invalid(&at, json!(resources), "if '*/*' is present, must not specify other resources");
+    }
+    if plain_last && resources.contains(&"*") {
+        let detail = "if '*' is present, must not specify other resources without subresources";
+        errors.invalid(&at, json!(resources), detail);
+    }
+}
+
+/// The names that a rule is about.
+pub fn rule_resource_names(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    let names = read::texts(object, "resourceNames");
+    for (index, name) in names.iter().enumerate() {
+        let at = path.child("resourceNames").index(index);
+        each(formats::path_segment(name), &at, name, errors);
+        if names.iter().take(index).any(|earlier| earlier == name) {
+            errors.duplicate(&at, *name);
+        }
+    }
+}
+
+/// The kind of a policy's parameters.
+pub fn param_kind(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    let version = read::text(object, "apiVersion");
+    let at = path.child("apiVersion");
+    if version.is_empty() {
+        errors.required(&at, "");
+    } else {
+        group_version(version, &at, errors);
+    }
+    let kind = read::text(object, "kind");
+    if kind.is_empty() {
+        errors.required(&path.child("kind"), "");
+        return;
+    }
+    let found = formats::dns1035_label(&kind.to_lowercase());
+    if !found.is_empty() {
+        let detail = format!("may have mixed case, but should otherwise match: {}", found.join(","));
+        errors.invalid(&path.child("kind"), kind, detail);
+    }
+}
+
+fn group_version(text: &str, at: &FieldPath, errors: &mut Errors) {
+    let (group, version) = match text.split('/').collect::<Vec<_>>().as_slice() {
+        [version] => ("", *version),
+        [group, version] => (*group, *version),
+        _ => {
+            errors.invalid(at, text, format!("unexpected GroupVersion string: {text}"));
+            return;
+        }
+    };
+    let found = formats::dns1123_subdomain(group);
+    if !group.is_empty() && !found.is_empty() {
+        errors.invalid(at, group, found.join(","));
+    }
+    if version.is_empty() {
+        errors.invalid(at, text, "version must be specified");
+        return;
+    }
+    let found = formats::dns1035_label(version);
+    if !found.is_empty() {
+        errors.invalid(at, version, found.join(","));
+    }
+}
+
+/// The name of a variable is one that expressions can use.
+pub fn cel_identifier(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    let name = read::text(object, "name");
+    let reserved = [
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ];
+    if !name.trim().is_empty() && (!formats::c_identifier(name).is_empty() || reserved.contains(&name)) {
+        errors.invalid(&path.child("name"), name, "must be a valid CEL identifier");
+    }
+}
+
+/// The message of a validation is one line, or not there.
+pub fn validation_message(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    let message = read::text(object, "message");
+    if !message.is_empty() && message.trim().is_empty() {
+        errors.invalid(&path.child("message"), message, "must be non-empty if specified");
+    } else if message.trim().contains(['\n', '\r']) {
+        errors.invalid(&path.child("message"), message, "must not contain line breaks");
+    }
+}
+
+/// The annotations that a policy adds to the audit log.
+pub fn audit_annotations(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    let at = path.child("auditAnnotations");
+    let annotations = read::list(object, "auditAnnotations");
+    if annotations.len() > 20 {
+        errors.invalid(&at, json!(annotations), "must not have more than 20 auditAnnotations");
+    }
+    let policy = cx.root.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    let mut keys = Vec::new();
+    for (index, annotation) in read::objects(object, "auditAnnotations") {
+        let at = at.index(index);
+        let key = read::text(annotation, "key");
+        if policy.is_empty() {
+            errors.invalid(&at.child("key"), key, "requires metadata.name be non-empty");
+        } else {
+            let full = format!("{policy}/{key}");
+            each(formats::qualified_name(&full), &at.child("key"), &full, errors);
+        }
+        let expression = read::text(annotation, "valueExpression").trim();
+        if expression.is_empty() {
+            errors.required(&at.child("valueExpression"), "valueExpression is not specified");
+        } else if expression.len() > 5 * 1024 {
+            errors.required(&at.child("valueExpression"), "must not exceed 5120 bytes in length");
+        }
+        if keys.contains(&key) {
+            errors.duplicate(&at.child("key"), key);
+        }
+        keys.push(key);
+    }
+}
+
+/// What a binding does with a failed validation.
+pub fn validation_actions(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    let actions = read::map(object, "spec").map(|spec| read::texts(spec, "validationActions")).unwrap_or_default();
+    let at = path.child("spec").child("validationActions");
+    for (index, action) in actions.iter().enumerate() {
+        if !matches!(*action, "Deny" | "Warn" | "Audit") {
+            errors.not_supported(&at.index(index), *action, &["Audit", "Deny", "Warn"]);
+        }
+        if actions.iter().take(index).any(|earlier| earlier == action) {
+            errors.duplicate(&at.index(index), *action);
+        }
+    }
+    if actions.contains(&"Deny") && actions.contains(&"Warn") {
+        let detail = "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)";
+        errors.invalid(&at, json!(actions), detail);
+    }
+    if actions.is_empty() {
+        errors.required(&at, "at least one validation action is required");
+    }
+}
+
+/// The types that were checked against a policy's expressions.
+pub fn policy_type_checking(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    let Some(checking) = read::deep(object, &["status", "typeChecking"]) else { return };
+    for (index, warning) in read::objects(checking, "expressionWarnings") {
+        let at = path.child("status").child("typeChecking").child("expressionWarnings").index(index);
+        if read::text(warning, "warning").is_empty() {
+            errors.required(&at.child("warning"), "");
+        }
+        if read::text(warning, "fieldRef").trim().is_empty() {
+            errors.required(&at.child("fieldRef"), "");
+        }
+    }
+}
+
+/// What is deleted cannot be mutated.
+pub fn mutating_operations(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    if let Some(constraints) = read::map(object, "matchConstraints") {
+        operations_of(constraints, &path.child("matchConstraints"), errors);
+    }
+}
+
+/// The same for a binding.
+pub fn mutating_binding_operations(
+    _cx: &Check<'_>,
+    object: &Map<String, Value>,
+    path: &FieldPath,
+    errors: &mut Errors,
+) {
+    if let Some(resources) = read::deep(object, &["spec", "matchResources"]) {
+        operations_of(resources, &path.child("spec").child("matchResources"), errors);
+    }
+}
+
+fn operations_of(matched: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+    for (_, rule) in read::objects(matched, "resourceRules") {
+        for operation in read::texts(rule, "operations") {
+            if !matches!(operation, "*" | "CONNECT" | "CREATE" | "UPDATE") {
+                let at = at.child("resourceRules").child("operations");
+                errors.not_supported(&at, operation, &["*", "CONNECT", "CREATE", "UPDATE"]);
+            }
+        }
+    }
+}
+
+/// A mutation holds the patch that its type names, and no other.
+pub fn mutation_other_patch(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    let (other, kind) = match read::text(object, "patchType") {
+        "JSONPatch" => ("applyConfiguration", "JSONPatch"),
+        "ApplyConfiguration" => ("jsonPatch", "ApplyConfiguration"),
+        _ => return,
+    };
+    if read::present(object, other) {
+        let detail = format!("must not be specified when patchType is {kind}");
+        errors.invalid(&path.child(other), format!("{{{other}}}"), detail);
+    }
+}

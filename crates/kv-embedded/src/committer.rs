@@ -1,0 +1,350 @@
+//! The committer: one thread that gives every write its revision and makes it durable.
+//!
+//! Owns the order of all writes. It takes whatever waits, checks each write against the index with the writes before it
+//! in the same batch on top, appends one batch, syncs once, and only then makes them visible and answers. While it syncs
+//! the next writes gather, so batches grow with the load and a lone writer never waits for company.
+
+use std::collections::{BTreeMap, HashMap};
+use std::mem;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use futures::channel::oneshot;
+use parking_lot::{Condvar, Mutex};
+use pawl_kv::{Change, Error, Event, Expect, KeyValue, Outcome, Result, Revision, Write};
+use tokio::sync::watch;
+
+use crate::Shared;
+use crate::format::BatchBuilder;
+use crate::log::{AppendError, Log};
+use crate::state::{Entry, Index};
+
+/// Milliseconds since the Unix epoch.
+pub fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+/// What can be asked of the committer.
+pub enum Request {
+    Write { write: Write, reply: oneshot::Sender<Result<Outcome>> },
+    Compact { revision: Revision, reply: oneshot::Sender<Result<()>> },
+}
+
+/// The requests that wait.
+#[derive(Default)]
+pub struct Queue {
+    waiting: Mutex<Waiting>,
+    arrived: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    requests: Vec<Request>,
+    closed: bool,
+}
+
+impl Queue {
+    /// Adds a request; gives it back when nobody will answer it any more.
+    pub fn push(&self, request: Request) -> Result<()> {
+        let mut waiting = self.waiting.lock();
+        if waiting.closed {
+            return Err(closed());
+        }
+        waiting.requests.push(request);
+        // Only the first one finds the committer asleep.
+        if waiting.requests.len() == 1 {
+            self.arrived.notify_one();
+        }
+        Ok(())
+    }
+
+    pub fn close(&self) {
+        self.waiting.lock().closed = true;
+        self.arrived.notify_one();
+    }
+
+    /// Everything that waits, once something does or the time is up. `None` after the last request of a closed queue.
+    fn take(&self, patience: Option<Duration>) -> Option<Vec<Request>> {
+        let mut waiting = self.waiting.lock();
+        if waiting.requests.is_empty() && !waiting.closed {
+            match patience {
+                Some(patience) => {
+                    self.arrived.wait_for(&mut waiting, patience);
+                }
+                None => self.arrived.wait(&mut waiting),
+            }
+        }
+        (!waiting.closed || !waiting.requests.is_empty()).then(|| mem::take(&mut waiting.requests))
+    }
+}
+
+pub fn closed() -> Error {
+    Error::Unavailable("the store is closed".to_owned())
+}
+
+/// A write that has its revision and waits for the sync.
+struct Pending {
+    event: Event,
+    entry: Option<Entry>,
+    /// Nobody asked for an expiry.
+    reply: Option<oneshot::Sender<Result<Outcome>>>,
+}
+
+/// The writes of one batch and what the keys they touch hold after them.
+#[derive(Default)]
+struct Batch {
+    pending: Vec<Pending>,
+    /// By key, the place in `pending` of its last write.
+    touched: HashMap<Bytes, usize>,
+    /// Conflicts with writes of this batch: true only once it is durable.
+    refused: Vec<(oneshot::Sender<Result<Outcome>>, Option<KeyValue>)>,
+}
+
+pub struct Committer {
+    shared: Arc<Shared>,
+    log: Log,
+    /// Tells watchers that there is something new. Dropped with the committer, which is how they learn of the end.
+    visible: watch::Sender<Revision>,
+    deadlines: BTreeMap<(u64, Revision), Bytes>,
+    builder: BatchBuilder,
+}
+
+impl Committer {
+    /// A batch is closed at this size, so that one sync never takes long.
+    const BATCH_BYTES: usize = 4 << 20;
+    const BATCH_WRITES: usize = 4096;
+
+    pub fn new(shared: Arc<Shared>, log: Log, visible: watch::Sender<Revision>) -> Self {
+        let mut builder = BatchBuilder::default();
+        builder.clear();
+        let deadlines = {
+            let state = shared.state.read();
+            let expiring = state.index.iter().filter_map(|(key, entry)| Some((entry, entry.deadline?, key.clone())));
+            expiring.map(|(entry, deadline, key)| ((deadline, entry.mod_revision), key)).collect()
+        };
+        Self { shared, log, visible, deadlines, builder }
+    }
+
+    /// Serves the queue until it is closed.
+    pub fn run(mut self) {
+        let queue = Arc::clone(&self.shared.queue);
+        while let Some(requests) = queue.take(self.patience()) {
+            let mut writes = Vec::with_capacity(requests.len());
+            let mut compactions = Vec::new();
+            for request in requests {
+                match request {
+                    Request::Write { write, reply } => writes.push((write, Some(reply))),
+                    Request::Compact { revision, reply } => compactions.push((revision, reply)),
+                }
+            }
+            writes.extend(self.expired().into_iter().map(|write| (write, None)));
+            let mut writes = writes.into_iter().peekable();
+            while writes.peek().is_some() {
+                let batch = self.plan(&mut writes);
+                self.commit(batch);
+            }
+            for (revision, reply) in compactions {
+                let _ = reply.send(self.compact(revision));
+            }
+        }
+        self.log.close();
+    }
+
+    /// How long to sleep at most: until the next key expires.
+    fn patience(&self) -> Option<Duration> {
+        let ((deadline, _), _) = self.deadlines.first_key_value()?;
+        // A clock that is set while we sleep must not keep a key alive for long.
+        const MOST: u64 = 60_000;
+        (!self.has_failed()).then(|| Duration::from_millis(deadline.saturating_sub(now()).clamp(1, MOST)))
+    }
+
+    fn has_failed(&self) -> bool {
+        self.shared.state.read().failure.is_some()
+    }
+
+    /// Deletions of the keys whose time has passed.
+    fn expired(&self) -> Vec<Write> {
+        if self.deadlines.is_empty() || self.has_failed() {
+            return Vec::new();
+        }
+        let due = self.deadlines.range(..(now(), Revision::MAX)).take(Self::BATCH_WRITES);
+        due.map(|((_, revision), key)| Write {
+            key: key.clone(),
+            expect: Expect::Revision(*revision),
+            change: Change::Delete,
+        })
+        .collect()
+    }
+
+    /// Takes writes until the batch is full, and answers those that cannot be applied to what is durable.
+    fn plan(&mut self, writes: &mut impl Iterator<Item = (Write, Option<oneshot::Sender<Result<Outcome>>>)>) -> Batch {
+        let mut batch = Batch::default();
+        let time = now();
+        self.builder.clear();
+        let state = self.shared.state.read();
+        while batch.pending.len() < Self::BATCH_WRITES
+            && self.builder.len() < Self::BATCH_BYTES
+            && let Some((write, reply)) = writes.next()
+        {
+            if let Some(reason) = &state.failure {
+                answer(reply, Err(Error::ReadOnly(reason.clone())));
+                continue;
+            }
+            let revision = state.revision + 1 + batch.pending.len() as u64;
+            match batch.check(&state.index, &write, revision, time) {
+                Ok((event, entry)) => {
+                    let deadline = entry.as_ref().and_then(|entry| entry.deadline);
+                    let create = entry.as_ref().map(|entry| entry.create_revision);
+                    let create = create.or(event.previous.as_ref().map(|previous| previous.create_revision));
+                    self.builder.push(&event, create.unwrap_or(revision), deadline);
+                    batch.touched.insert(event.key.clone(), batch.pending.len());
+                    batch.pending.push(Pending { event, entry, reply });
+                }
+                Err(Conflict { current, durable: true }) => answer(reply, Ok(Outcome::Conflict { current })),
+                Err(Conflict { current, durable: false }) => batch.refused.extend(reply.map(|reply| (reply, current))),
+            }
+        }
+        batch
+    }
+
+    /// Makes a batch durable, then visible, then answers.
+    fn commit(&mut self, batch: Batch) {
+        let (Some(first), Some(last)) = (batch.pending.first(), batch.pending.last()) else { return };
+        let (first, last) = (first.event.revision, last.event.revision);
+        if let Err(error) = self.log.append(&mut self.builder, first, last + 1, now()) {
+            let (reason, begun) = self.fail(error);
+            for reply in batch.pending.into_iter().filter_map(|pending| pending.reply) {
+                let _ = reply.send(Err(if begun {
+                    Error::Unknown(reason.clone())
+                } else {
+                    Error::ReadOnly(reason.clone())
+                }));
+            }
+            for (reply, _) in batch.refused {
+                let _ = reply.send(Err(Error::ReadOnly(reason.clone())));
+            }
+            return;
+        }
+        let mut replies = Vec::with_capacity(batch.pending.len());
+        let mut events = Vec::with_capacity(batch.pending.len());
+        {
+            let mut state = self.shared.state.write();
+            for Pending { event, entry, reply } in batch.pending {
+                let expires = entry.as_ref().and_then(|entry| Some((entry.deadline?, entry.mod_revision)));
+                let replaced = state.apply(event.key.clone(), entry);
+                if let Some((deadline, revision)) = replaced.and_then(|old| Some((old.deadline?, old.mod_revision))) {
+                    self.deadlines.remove(&(deadline, revision));
+                }
+                if let Some(expires) = expires {
+                    self.deadlines.insert(expires, event.key.clone());
+                }
+                replies.extend(reply.map(|reply| (reply, event.revision)));
+                events.push(event);
+            }
+            state.revision = last;
+            state.window.push(events.into());
+        }
+        self.visible.send_replace(last);
+        for (reply, revision) in replies {
+            let _ = reply.send(Ok(Outcome::Applied { revision }));
+        }
+        for (reply, current) in batch.refused {
+            let _ = reply.send(Ok(Outcome::Conflict { current }));
+        }
+    }
+
+    fn compact(&mut self, revision: Revision) -> Result<()> {
+        let current = {
+            let state = self.shared.state.read();
+            if let Some(reason) = &state.failure {
+                return Err(Error::ReadOnly(reason.clone()));
+            }
+            if revision > state.revision {
+                return Err(Error::Future { requested: revision, current: state.revision });
+            }
+            if revision <= state.compacted {
+                return Ok(());
+            }
+            state.revision
+        };
+        self.builder.set_compaction(revision);
+        if let Err(error) = self.log.append(&mut self.builder, current + 1, current + 1, now()) {
+            let (reason, begun) = self.fail(error);
+            return Err(if begun { Error::Unknown(reason) } else { Error::ReadOnly(reason) });
+        }
+        let mut state = self.shared.state.write();
+        state.compacted = state.compacted.max(revision);
+        Ok(())
+    }
+
+    /// From here on writes are refused. Tells why, and whether bytes of the failed batch may be on the disk.
+    fn fail(&self, error: AppendError) -> (String, bool) {
+        let (reason, begun) = match error {
+            AppendError::NotBegun(reason) => (reason, false),
+            AppendError::Unknown(reason) => (reason, true),
+        };
+        tracing::error!(reason, "the store refuses writes from here on");
+        self.shared.state.write().failure = Some(reason.clone());
+        (reason, begun)
+    }
+}
+
+impl Drop for Committer {
+    /// However the thread ends, nobody may wait for it in vain.
+    fn drop(&mut self) {
+        let mut waiting = self.shared.queue.waiting.lock();
+        waiting.closed = true;
+        waiting.requests.clear();
+    }
+}
+
+fn answer(reply: Option<oneshot::Sender<Result<Outcome>>>, outcome: Result<Outcome>) {
+    if let Some(reply) = reply {
+        // Whoever asked may have gone away.
+        let _ = reply.send(outcome);
+    }
+}
+
+/// An expectation that does not hold, and whether that is already durable.
+struct Conflict {
+    current: Option<KeyValue>,
+    durable: bool,
+}
+
+impl Batch {
+    /// Decides on one write: the event it causes and what its key holds afterwards.
+    fn check(
+        &self,
+        index: &Index,
+        write: &Write,
+        revision: Revision,
+        time: u64,
+    ) -> std::result::Result<(Event, Option<Entry>), Conflict> {
+        let pending = self.touched.get(&write.key).and_then(|place| self.pending.get(*place));
+        let current = match pending {
+            Some(pending) => pending.entry.as_ref(),
+            None => index.get(&write.key),
+        };
+        let previous = current.map(|entry| entry.key_value(&write.key));
+        let holds = match (write.expect, current, &write.change) {
+            (Expect::Absent, None, Change::Put { .. }) => true,
+            (Expect::Revision(expected), Some(entry), _) => entry.mod_revision == expected,
+            _ => false,
+        };
+        if !holds {
+            return Err(Conflict { current: previous, durable: pending.is_none() });
+        }
+        let entry = match &write.change {
+            Change::Put { value, ttl } => Some(Entry {
+                value: value.clone(),
+                create_revision: current.map_or(revision, |entry| entry.create_revision),
+                mod_revision: revision,
+                deadline: ttl.map(|ttl| time.saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)).max(1)),
+            }),
+            Change::Delete => None,
+        };
+        let value = entry.as_ref().map(|entry| entry.value.clone());
+        Ok((Event { revision, key: write.key.clone(), value, previous }, entry))
+    }
+}

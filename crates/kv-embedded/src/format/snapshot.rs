@@ -1,0 +1,122 @@
+//! Snapshots: a header, then blocks of entries, each block with checksums of its own.
+
+use bytes::BufMut;
+use pawl_kv::Revision;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::{FORMAT_VERSION, Reader, seal};
+
+/// The head of a snapshot file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnapshotHeader {
+    pub salt: u64,
+    /// The state told here is the one right after the write of this revision.
+    pub revision: Revision,
+    pub compacted: Revision,
+    pub entries: u64,
+}
+
+impl SnapshotHeader {
+    pub const SIZE: usize = 56;
+    const MAGIC: &'static [u8; 8] = b"PAWLSNP\n";
+
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(Self::SIZE);
+        out.put_slice(Self::MAGIC);
+        out.put_u32_le(FORMAT_VERSION);
+        out.put_u32_le(0);
+        out.put_u64_le(self.salt);
+        out.put_u64_le(self.revision);
+        out.put_u64_le(self.compacted);
+        out.put_u64_le(self.entries);
+        seal(&mut out, 0);
+        out
+    }
+
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let header = bytes.get(..Self::SIZE)?;
+        let mut read = Reader(header);
+        if read.bytes(8)? != Self::MAGIC || read.u32()? != FORMAT_VERSION || read.u32()? != 0 {
+            return None;
+        }
+        let decoded = Self { salt: read.u64()?, revision: read.u64()?, compacted: read.u64()?, entries: read.u64()? };
+        read.seal(header, 0)?;
+        Some(decoded)
+    }
+}
+
+/// The head of a run of entries in a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockHeader {
+    pub length: u32,
+    pub count: u32,
+    payload_checksum: u64,
+}
+
+impl BlockHeader {
+    pub const SIZE: usize = 24;
+
+    pub fn of(payload: &[u8], count: u32, salt: u64, offset: u64) -> Self {
+        let payload_checksum = xxh3_64_with_seed(payload, salt.wrapping_add(offset));
+        Self { length: payload.len() as u32, count, payload_checksum }
+    }
+
+    pub fn encode(&self, salt: u64, offset: u64) -> Vec<u8> {
+        let mut out = Vec::with_capacity(Self::SIZE);
+        out.put_u32_le(self.length);
+        out.put_u32_le(self.count);
+        out.put_u64_le(self.payload_checksum);
+        seal(&mut out, salt.wrapping_add(offset));
+        out
+    }
+
+    pub fn decode(bytes: &[u8], salt: u64, offset: u64) -> Option<Self> {
+        let header = bytes.get(..Self::SIZE)?;
+        let mut read = Reader(header);
+        let decoded = Self { length: read.u32()?, count: read.u32()?, payload_checksum: read.u64()? };
+        read.seal(header, salt.wrapping_add(offset))?;
+        Some(decoded)
+    }
+
+    pub fn matches(&self, payload: &[u8], salt: u64, offset: u64) -> bool {
+        xxh3_64_with_seed(payload, salt.wrapping_add(offset)) == self.payload_checksum
+    }
+}
+
+/// One key of a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnapshotEntry<'a> {
+    pub key: &'a [u8],
+    pub value: &'a [u8],
+    pub create_revision: Revision,
+    pub mod_revision: Revision,
+    pub deadline: Option<u64>,
+}
+
+impl<'a> SnapshotEntry<'a> {
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.put_u32_le(self.key.len() as u32);
+        out.put_u32_le(self.value.len() as u32);
+        out.put_u64_le(self.create_revision);
+        out.put_u64_le(self.mod_revision);
+        out.put_u64_le(self.deadline.unwrap_or(0));
+        out.put_slice(self.key);
+        out.put_slice(self.value);
+    }
+
+    /// Takes one entry from the front of `bytes`.
+    pub fn decode(bytes: &mut &'a [u8]) -> Option<Self> {
+        let mut read = Reader(bytes);
+        let (key, value) = (read.length()?, read.length()?);
+        let (create_revision, mod_revision, deadline) = (read.u64()?, read.u64()?, read.u64()?);
+        let entry = Self {
+            key: read.bytes(key)?,
+            value: read.bytes(value)?,
+            create_revision,
+            mod_revision,
+            deadline: (deadline != 0).then_some(deadline),
+        };
+        *bytes = read.0;
+        Some(entry)
+    }
+}

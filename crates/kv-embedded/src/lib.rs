@@ -1,0 +1,250 @@
+//! The embedded store: [`pawl_kv::Kv`] on a directory of the local disk.
+//!
+//! Owns an append-only log, which is the history that watches resume from, and the present state in memory, which every
+//! read is served from. Knows nothing of what the values mean. The bytes on disk are defined in
+//! `docs/storage-format.md`; why there is no general-purpose engine underneath is in
+//! `docs/decisions/0001-embedded-engine.md`.
+//!
+//! ```no_run
+//! # async fn example() -> pawl_kv::Result<()> {
+//! use bytes::Bytes;
+//! use pawl_kv::{Change, Expect, Kv, Write};
+//!
+//! let store = pawl_kv_embedded::Store::open("pawl-data/store".as_ref(), pawl_kv_embedded::Options::default())?;
+//! let put = Change::Put { value: Bytes::from_static(b"{}"), ttl: None };
+//! store.write(Write { key: Bytes::from_static(b"/registry/x"), expect: Expect::Absent, change: put }).await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod committer;
+mod compaction;
+mod disk;
+mod format;
+mod log;
+mod read;
+mod recovery;
+mod segment;
+#[cfg(feature = "testing")]
+pub mod simulated;
+mod snapshot;
+mod state;
+mod watch;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::channel::oneshot;
+use futures::future::BoxFuture;
+use parking_lot::RwLock;
+use pawl_kv::{Change, Error, Expect, KeyValue, Kv, Outcome, Range, RangeRequest, Result, Revision, Watch, Write};
+use tokio::sync::watch as channel;
+
+use committer::{Committer, Queue, Request, closed};
+use compaction::Compactor;
+#[cfg(not(feature = "testing"))]
+use disk::Disk;
+use disk::{Directory, Lock};
+#[cfg(feature = "testing")]
+pub use disk::{Disk, DiskFile};
+use log::Log;
+use segment::Segments;
+use state::State;
+
+/// How a store behaves.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Events are kept at least this long, so that watches resume from them, also after a restart.
+    pub history: Duration,
+    /// The log may take this much of the disk before history is cut shorter than `history`.
+    pub history_bytes: u64,
+    /// The size of a log segment; history is forgotten segment by segment.
+    pub segment_bytes: u64,
+    /// How many bytes of the newest events are kept in memory. Watchers further behind read the log.
+    pub window_bytes: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            history: Duration::from_secs(5 * 60),
+            history_bytes: 1 << 30,
+            segment_bytes: 16 << 20,
+            window_bytes: 4 << 20,
+        }
+    }
+}
+
+/// The embedded store. Keys and values stay in memory exactly as they were handed over: a [`Bytes`] that is a slice of
+/// something larger keeps all of it alive, so hand over what stands alone.
+///
+/// Dropping it finishes the writes under way, ends all watches and releases the directory.
+pub struct Store {
+    shared: Arc<Shared>,
+    visible: channel::Receiver<Revision>,
+    committer: Option<JoinHandle<()>>,
+    compactor: Compactor,
+    /// Last, so that the directory is free only when nothing writes to it any more.
+    _lock: Option<Lock>,
+}
+
+/// What the store's threads and its watches have in common.
+struct Shared {
+    disk: Arc<dyn Disk>,
+    segments: Arc<Segments>,
+    state: RwLock<State>,
+    queue: Arc<Queue>,
+}
+
+impl Store {
+    /// The largest key and value together. Kubernetes stays far below.
+    pub const MOST_BYTES: usize = 256 << 20;
+
+    /// Opens the store in a directory, making it where there is none.
+    pub fn open(directory: &Path, options: Options) -> Result<Arc<Self>> {
+        let (disk, lock) = Directory::open(directory)?;
+        let in_directory = |what: String| format!("{}: {what}", directory.display());
+        Self::start(Arc::new(disk), Some(lock), options).map_err(|error| match error {
+            Error::Corrupt(what) => Error::Corrupt(in_directory(what)),
+            Error::Unavailable(what) => Error::Unavailable(in_directory(what)),
+            other => other,
+        })
+    }
+
+    /// Opens the store on a disk that is not a directory.
+    #[cfg(feature = "testing")]
+    pub fn open_on(disk: Arc<dyn Disk>, options: Options) -> Result<Arc<Self>> {
+        Self::start(disk, None, options)
+    }
+
+    fn start(disk: Arc<dyn Disk>, lock: Option<Lock>, options: Options) -> Result<Arc<Self>> {
+        let recovered = recovery::recover(&*disk, options.window_bytes)?;
+        let segments = Arc::new(Segments(recovered.segments.into()));
+        let (sender, visible) = channel::channel(recovered.state.revision);
+        let shared = Arc::new(Shared {
+            disk: Arc::clone(&disk),
+            segments: Arc::clone(&segments),
+            state: RwLock::new(recovered.state),
+            queue: Arc::default(),
+        });
+        let log = Log::new(disk, segments, options.segment_bytes, recovered.tail);
+        let committer = Committer::new(Arc::clone(&shared), log, sender);
+        let committer = spawn("pawl-commit", move || committer.run())?;
+        let compactor = Compactor::start(Arc::clone(&shared), options, recovered.snapshot)?;
+        Ok(Arc::new(Self { shared, visible, committer: Some(committer), compactor, _lock: lock }))
+    }
+
+    /// The oldest revision that a range may be read at and a watch may start after.
+    pub fn compacted(&self) -> Revision {
+        self.shared.state.read().compacted
+    }
+
+    async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<Result<T>>) -> Request) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        self.shared.queue.push(request(reply))?;
+        // Every request that was taken is answered, unless the committer itself came to grief.
+        answer.await.map_err(|_| Error::Unknown("the committer ended".to_owned()))?
+    }
+
+    /// A conflict with what is visible is one, whatever else is under way: the write can have been tried right now.
+    fn conflict(&self, write: &Write) -> Result<Option<Outcome>> {
+        let state = self.shared.state.read();
+        if let Some(reason) = &state.failure {
+            return Err(Error::ReadOnly(reason.clone()));
+        }
+        let current = state.index.get(&write.key);
+        let holds = match (write.expect, current) {
+            (Expect::Absent, current) => current.is_none() && matches!(write.change, Change::Put { .. }),
+            (Expect::Revision(expected), current) => current.is_some_and(|entry| entry.mod_revision == expected),
+        };
+        Ok((!holds).then(|| Outcome::Conflict { current: current.map(|entry| entry.key_value(&write.key)) }))
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.shared.queue.close();
+        self.compactor.stop();
+        if let Some(committer) = self.committer.take()
+            && committer.join().is_err()
+        {
+            tracing::error!("the committer ended with a panic");
+        }
+    }
+}
+
+impl Kv for Store {
+    fn get(&self, key: Bytes) -> BoxFuture<'_, Result<Option<KeyValue>>> {
+        Box::pin(async move {
+            let state = self.shared.state.read();
+            Ok(state.index.get(&key).map(|entry| entry.key_value(&key)))
+        })
+    }
+
+    fn range(&self, request: RangeRequest) -> BoxFuture<'_, Result<Range>> {
+        Box::pin(read::range(&self.shared, request))
+    }
+
+    fn write(&self, write: Write) -> BoxFuture<'_, Result<Outcome>> {
+        Box::pin(async move {
+            let value = if let Change::Put { value, .. } = &write.change { value.len() } else { 0 };
+            let size = write.key.len().saturating_add(value);
+            if size > Self::MOST_BYTES {
+                return Err(Error::TooLarge { size, limit: Self::MOST_BYTES });
+            }
+            if let Some(conflict) = self.conflict(&write)? {
+                return Ok(conflict);
+            }
+            self.ask(|reply| Request::Write { write, reply }).await
+        })
+    }
+
+    fn watch(&self, prefix: Bytes, after: Revision) -> BoxFuture<'_, Result<Watch>> {
+        Box::pin(async move {
+            let (current, compacted) = {
+                let state = self.shared.state.read();
+                (state.revision, state.compacted)
+            };
+            if after > current {
+                return Err(Error::Future { requested: after, current });
+            }
+            if after < compacted {
+                return Err(Error::Compacted { requested: after, compacted });
+            }
+            Ok(watch::begin(Arc::clone(&self.shared), self.visible.clone(), prefix, after))
+        })
+    }
+
+    fn revision(&self) -> BoxFuture<'_, Result<Revision>> {
+        Box::pin(async move { Ok(self.shared.state.read().revision) })
+    }
+
+    fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<()>> {
+        Box::pin(self.ask(move |reply| Request::Compact { revision, reply }))
+    }
+
+    fn health(&self) -> Result<()> {
+        match &self.shared.state.read().failure {
+            Some(reason) => Err(Error::ReadOnly(reason.clone())),
+            None => Ok(()),
+        }
+    }
+}
+
+fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>> {
+    let spawned = thread::Builder::new().name(name.to_owned()).spawn(work);
+    spawned.map_err(|error| Error::Unavailable(format!("starting the thread {name}: {error}")))
+}
+
+/// Does blocking work away from whoever polls us. It is rare: only history that is no longer in memory needs it.
+async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    let (reply, answer) = oneshot::channel();
+    spawn("pawl-history", move || {
+        // Whoever asked may have gone away.
+        let _ = reply.send(work());
+    })?;
+    answer.await.map_err(|_| closed())
+}

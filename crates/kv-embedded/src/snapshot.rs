@@ -1,0 +1,115 @@
+//! Snapshots: the whole present state in one file, so that the log before it can go.
+//!
+//! Owns writing one (a temporary name, then a rename once it is durable) and reading one back. A snapshot that carries
+//! its final name was whole once: anything wrong with it is damage.
+
+use bytes::Bytes;
+use pawl_kv::{Result, Revision};
+use std::io;
+
+use crate::disk::Disk;
+use crate::format::{BlockHeader, SnapshotEntry, SnapshotHeader};
+use crate::log::random;
+use crate::segment::{corrupt, unreadable};
+use crate::state::{Entry, Index};
+
+/// The end of the names of files that are not finished.
+pub const UNFINISHED: &str = ".tmp";
+
+pub fn snapshot_name(revision: Revision) -> String {
+    format!("{revision:020}.snap")
+}
+
+pub fn snapshot_revision(name: &str) -> Option<Revision> {
+    let digits = name.strip_suffix(".snap")?;
+    (digits.len() == 20).then(|| digits.parse().ok())?
+}
+
+/// Writes the state at `revision`, durably; tells how many bytes that took.
+pub fn write(disk: &dyn Disk, index: &Index, revision: Revision, compacted: Revision) -> io::Result<u64> {
+    const BLOCK: usize = 256 << 10;
+    /// Syncing in steps keeps the disk's queue short for the committer.
+    const STEP: u64 = 4 << 20;
+
+    let name = snapshot_name(revision);
+    let unfinished = format!("{name}{UNFINISHED}");
+    let file = disk.create(&unfinished)?;
+    let header = SnapshotHeader { salt: random(), revision, compacted, entries: index.len() as u64 };
+    file.write_at(&header.encode(), 0)?;
+    let mut end = SnapshotHeader::SIZE as u64;
+    let mut synced = 0;
+    let mut block = Vec::new();
+    let mut count = 0;
+    let mut entries = index.iter().peekable();
+    while let Some((key, entry)) = entries.next() {
+        SnapshotEntry {
+            key,
+            value: &entry.value,
+            create_revision: entry.create_revision,
+            mod_revision: entry.mod_revision,
+            deadline: entry.deadline,
+        }
+        .encode(&mut block);
+        count += 1;
+        if block.len() >= BLOCK || entries.peek().is_none() {
+            file.write_at(&BlockHeader::of(&block, count, header.salt, end).encode(header.salt, end), end)?;
+            file.write_at(&block, end + BlockHeader::SIZE as u64)?;
+            end += (BlockHeader::SIZE + block.len()) as u64;
+            block.clear();
+            count = 0;
+            if end - synced >= STEP {
+                file.sync()?;
+                synced = end;
+            }
+        }
+    }
+    file.sync()?;
+    disk.rename(&unfinished, &name)?;
+    disk.sync_names()?;
+    Ok(end)
+}
+
+/// Reads a snapshot back, handing over its keys in order.
+pub fn read(disk: &dyn Disk, revision: Revision, mut take: impl FnMut(Bytes, Entry)) -> Result<SnapshotHeader> {
+    let name = snapshot_name(revision);
+    let io = |error: io::Error| unreadable(&name, &error);
+    let file = disk.open(&name).map_err(io)?;
+    let mut buffer = vec![0; SnapshotHeader::SIZE];
+    file.read_at(&mut buffer, 0).map_err(io)?;
+    let header = SnapshotHeader::decode(&buffer).filter(|header| header.revision == revision);
+    let header = header.ok_or_else(|| corrupt(&name, 0, "the header of the snapshot does not hold"))?;
+    let size = file.size().map_err(io)?;
+    let mut offset = SnapshotHeader::SIZE as u64;
+    let mut left = header.entries;
+    while offset < size {
+        let mut head = [0; BlockHeader::SIZE];
+        file.read_at(&mut head, offset).map_err(io)?;
+        let block = BlockHeader::decode(&head, header.salt, offset);
+        let block = block.ok_or_else(|| corrupt(&name, offset, "the header of a block does not hold"))?;
+        buffer.resize(block.length as usize, 0);
+        let read = file.read_at(&mut buffer, offset + BlockHeader::SIZE as u64).map_err(io)?;
+        if read != buffer.len() || !block.matches(&buffer, header.salt, offset) {
+            return Err(corrupt(&name, offset, "a block of the snapshot does not hold"));
+        }
+        let mut rest = buffer.as_slice();
+        for _ in 0..block.count {
+            let entry = SnapshotEntry::decode(&mut rest);
+            let entry = entry.ok_or_else(|| corrupt(&name, offset, "a block that makes no sense"))?;
+            take(
+                Bytes::copy_from_slice(entry.key),
+                Entry {
+                    value: Bytes::copy_from_slice(entry.value),
+                    create_revision: entry.create_revision,
+                    mod_revision: entry.mod_revision,
+                    deadline: entry.deadline,
+                },
+            );
+        }
+        left = left.wrapping_sub(u64::from(block.count));
+        offset += BlockHeader::SIZE as u64 + u64::from(block.length);
+    }
+    if left != 0 || offset != size {
+        return Err(corrupt(&name, offset, "the snapshot ends too early"));
+    }
+    Ok(header)
+}

@@ -1,0 +1,131 @@
+//! What is visible: the present state, the recent events, and how far history reaches back.
+//!
+//! Owns the index and the window. Only the committer changes them, and only with what is durable already; everyone else
+//! looks, and never for longer than it takes to clone a handle.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use imbl::OrdMap;
+use pawl_kv::{Event, KeyValue, RangeRequest, Revision};
+
+/// What the index holds for a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub value: Bytes,
+    pub create_revision: Revision,
+    pub mod_revision: Revision,
+    /// When the key expires, in milliseconds since the Unix epoch.
+    pub deadline: Option<u64>,
+}
+
+impl Entry {
+    pub fn key_value(&self, key: &Bytes) -> KeyValue {
+        KeyValue {
+            key: key.clone(),
+            value: self.value.clone(),
+            create_revision: self.create_revision,
+            mod_revision: self.mod_revision,
+        }
+    }
+}
+
+/// All keys in order. A clone is a snapshot and costs one reference.
+pub type Index = OrdMap<Bytes, Entry>;
+
+/// The keys of a request from the present state, up to the limit and one more.
+pub fn select<'a>(index: &'a Index, request: &RangeRequest) -> impl Iterator<Item = (&'a Bytes, &'a Entry)> {
+    let end = request.end.clone();
+    index.range(request.start.clone()..).take_while(move |(key, _)| end.is_empty() || **key < end)
+}
+
+/// Everything that is visible at one moment.
+#[derive(Debug)]
+pub struct State {
+    pub index: Index,
+    pub revision: Revision,
+    /// History up to and including this revision is gone, except for the state right after it.
+    pub compacted: Revision,
+    pub window: Window,
+    /// The bytes of all keys and values in the index.
+    pub live_bytes: u64,
+    /// Why writes are refused, once they are.
+    pub failure: Option<String>,
+}
+
+impl State {
+    /// The state of a store that nothing was ever written to.
+    pub fn empty(window_bytes: usize) -> Self {
+        Self {
+            index: Index::new(),
+            revision: 1,
+            compacted: 0,
+            window: Window::new(window_bytes),
+            live_bytes: 0,
+            failure: None,
+        }
+    }
+
+    /// Makes one write visible; tells what it replaced.
+    pub fn apply(&mut self, key: Bytes, entry: Option<Entry>) -> Option<Entry> {
+        let key_length = key.len();
+        let replaced = match entry {
+            Some(entry) => {
+                self.live_bytes += (key_length + entry.value.len()) as u64;
+                self.index.insert(key, entry)
+            }
+            None => self.index.remove(&key),
+        };
+        if let Some(replaced) = &replaced {
+            self.live_bytes = self.live_bytes.saturating_sub((key_length + replaced.value.len()) as u64);
+        }
+        replaced
+    }
+}
+
+/// The newest events, as many as fit into a number of bytes, in the batches that one sync made durable.
+#[derive(Debug)]
+pub struct Window {
+    batches: VecDeque<(Arc<[Event]>, usize)>,
+    bytes: usize,
+    limit: usize,
+}
+
+impl Window {
+    /// What an event costs beside its key and its values.
+    const OVERHEAD: usize = 160;
+
+    fn new(limit: usize) -> Self {
+        Self { batches: VecDeque::new(), bytes: 0, limit }
+    }
+
+    pub fn push(&mut self, events: Arc<[Event]>) {
+        let bytes = events.iter().map(Self::cost).sum();
+        self.bytes += bytes;
+        self.batches.push_back((events, bytes));
+        // The newest batch stays whatever its size: the watchers that are up to date read it from here.
+        while self.bytes > self.limit && self.batches.len() > 1 {
+            if let Some((_, bytes)) = self.batches.pop_front() {
+                self.bytes -= bytes;
+            }
+        }
+    }
+
+    /// The batches that hold every event from `first` on, or `None` when the window does not reach back so far.
+    pub fn since(&self, first: Revision) -> Option<Vec<Arc<[Event]>>> {
+        let oldest = self.batches.front()?.0.first()?.revision;
+        if first < oldest {
+            return None;
+        }
+        let last = |events: &Arc<[Event]>| events.last().map_or(0, |event| event.revision);
+        let skip = self.batches.partition_point(|(events, _)| last(events) < first);
+        Some(self.batches.iter().skip(skip).map(|(events, _)| Arc::clone(events)).collect())
+    }
+
+    fn cost(event: &Event) -> usize {
+        let value = event.value.as_ref().map_or(0, Bytes::len);
+        let previous = event.previous.as_ref().map_or(0, |previous| previous.value.len());
+        Self::OVERHEAD + event.key.len() + value + previous
+    }
+}

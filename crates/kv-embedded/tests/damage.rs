@@ -1,0 +1,161 @@
+//! Damage to what was written: it is found, named, and never taken for an unfinished write.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a failed expectation is how a test reports"
+)]
+
+mod ledger;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fastrand::Rng;
+use ledger::{Ledger, Seed, history};
+use pawl_kv::conformance::Effort;
+use pawl_kv::{Error, Kv};
+use pawl_kv_embedded::simulated::SimulatedDisk;
+use pawl_kv_embedded::{Disk, Options, Store};
+
+const MARK: &str = "acknowledged";
+
+fn open(disk: &SimulatedDisk) -> pawl_kv::Result<Arc<Store>> {
+    Store::open_on(Arc::new(disk.clone()), Options { history: Duration::from_secs(3600), ..Options::default() })
+}
+
+/// A store that has worked for a while, restarts and compactions included, and was closed.
+async fn used(rng: &mut Rng) -> (SimulatedDisk, Ledger) {
+    let disk = SimulatedDisk::new(rng.u64(..));
+    let ledger = Ledger::default();
+    for _ in 0..rng.u32(1..4) {
+        let history = *rng.choice([Duration::ZERO, Duration::from_secs(3600)].iter()).unwrap();
+        let segment_bytes = *rng.choice([2 << 10, 16 << 10, 1 << 20].iter()).unwrap();
+        let options = Options { history, segment_bytes, ..Options::default() };
+        let store = Store::open_on(Arc::new(disk.clone()), options).unwrap();
+        ledger.work(&store, rng, 5, 15).await;
+        if rng.bool() {
+            store.compact(store.revision().await.unwrap() / 2).await.unwrap();
+        }
+    }
+    (disk, ledger)
+}
+
+/// One written byte: the file, what was written to the file, and the place.
+fn some_byte(disk: &SimulatedDisk, rng: &mut Rng) -> (String, Vec<Range<u64>>, u64) {
+    let files: Vec<_> = disk.written().into_iter().filter(|(_, written)| !written.is_empty()).collect();
+    let (name, written) = rng.choice(files).unwrap();
+    let range = rng.choice(written.iter()).unwrap().clone();
+    let offset = rng.u64(range);
+    (name, written, offset)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flipped_bit_stops_the_store_from_opening() {
+    let effort = Effort::from_environment();
+    let mut done = 0;
+    while effort.wants(done, 25) {
+        let seed = Seed(effort.seed.wrapping_add(done as u64));
+        let mut rng = Rng::with_seed(seed.0);
+        let (disk, ledger) = used(&mut rng).await;
+        for _ in 0..40 {
+            let (name, _, offset) = some_byte(&disk, &mut rng);
+            let bit = rng.u32(0..8);
+            disk.flip(&name, offset, bit);
+            match open(&disk) {
+                Err(Error::Corrupt(what)) => assert!(what.contains(&name), "byte {offset} of {name} flipped: {what}"),
+                Err(other) => panic!("byte {offset} of {name} flipped: {other}"),
+                // The mark is only ever a second opinion.
+                Ok(store) => {
+                    assert_eq!(name, MARK, "byte {offset} flipped, and the store opens");
+                    ledger.verify(&store, &mut rng).await;
+                }
+            }
+            disk.flip(&name, offset, bit);
+        }
+        ledger.verify(&open(&disk).unwrap(), &mut rng).await;
+        done += 1;
+    }
+}
+
+/// When the mark went down with the machine, only the very last batch can no longer be told from an unfinished one.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_mark_later_batches_are_the_proof() {
+    let effort = Effort::from_environment();
+    let mut done = 0;
+    while effort.wants(done, 25) {
+        let seed = Seed(effort.seed.wrapping_add(done as u64));
+        let mut rng = Rng::with_seed(seed.0);
+        let (disk, ledger) = used(&mut rng).await;
+        let whole = open(&disk).unwrap();
+        let newest = whole.revision().await.unwrap();
+        let compacted = whole.compacted().max(1);
+        let events = history(&whole, compacted, newest).await;
+        drop(whole);
+        disk.remove(MARK).unwrap();
+        for _ in 0..40 {
+            let (name, written, offset) = some_byte(&disk, &mut rng);
+            let bit = rng.u32(0..8);
+            disk.flip(&name, offset, bit);
+            match open(&disk) {
+                Err(Error::Corrupt(what)) => assert!(what.contains(&name), "byte {offset} of {name} flipped: {what}"),
+                Err(other) => panic!("byte {offset} of {name} flipped: {other}"),
+                Ok(store) => {
+                    let last_segment = disk.written().into_iter().rfind(|(name, _)| name.ends_with(".log")).unwrap().0;
+                    assert_eq!(name, last_segment);
+                    let last_batch = written.iter().max_by_key(|range| range.start).unwrap();
+                    assert!(last_batch.contains(&offset), "byte {offset} of {name} flipped, and it opens");
+                    let revision = store.revision().await.unwrap();
+                    // It may have been the batch that moved the compacted revision.
+                    let mut left = history(&store, store.compacted().max(1), revision).await;
+                    left.retain(|event| event.revision > compacted);
+                    assert!(events.starts_with(&left));
+                }
+            }
+            disk.flip(&name, offset, bit);
+        }
+        ledger.verify(&open(&disk).unwrap(), &mut rng).await;
+        done += 1;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_file_stops_the_store_from_opening() {
+    let disk = SimulatedDisk::new(1);
+    let store = Store::open_on(Arc::new(disk.clone()), Options { segment_bytes: 4096, ..Options::default() }).unwrap();
+    Ledger::default().work(&store, &mut Rng::with_seed(1), 4, 20).await;
+    drop(store);
+    let segments: Vec<String> = disk.list().unwrap().into_iter().filter(|name| name.ends_with(".log")).collect();
+    assert!(segments.len() > 3);
+    for missing in segments {
+        disk.rename(&missing, "aside").unwrap();
+        let refused = open(&disk).err().unwrap();
+        assert!(matches!(refused, Error::Corrupt(_)), "without {missing}: {refused}");
+        disk.rename("aside", &missing).unwrap();
+    }
+    assert!(open(&disk).is_ok());
+}
+
+/// Whatever lies in the directory, opening answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn any_bytes_are_answered() {
+    let effort = Effort::from_environment();
+    let mut done = 0;
+    while effort.wants(done, 300) {
+        let seed = Seed(effort.seed.wrapping_add(done as u64));
+        let mut rng = Rng::with_seed(seed.0);
+        let disk = SimulatedDisk::new(0);
+        for name in ["0000000000000001.log", "0000000000000002.log", "00000000000000000005.snap", MARK, "x.tmp"] {
+            if rng.bool() {
+                let bytes: Vec<u8> = std::iter::repeat_with(|| rng.u8(..)).take(done % 300).collect();
+                disk.create(name).unwrap().write_at(&bytes, 0).unwrap();
+            }
+        }
+        let opened = open(&disk);
+        let has_log = disk.list().unwrap().iter().any(|name| name.ends_with(".log") || name.ends_with(".snap"));
+        assert!(opened.is_ok() || has_log, "{:?}", opened.err());
+        done += 1;
+    }
+}

@@ -1,0 +1,250 @@
+//! The contract, behaviour by behaviour.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::{Check, Delivered, ensure, next_message};
+use crate::{Change, Event, Expect, Kv, Outcome, RangeRequest, Revision, Watch, WatchMessage, Write};
+
+pub(super) async fn run<F, S>(make: &F) -> Check
+where
+    F: Fn() -> S,
+    S: Future<Output = Arc<dyn Kv>>,
+{
+    let named = |name: &'static str| move |reason: String| format!("{name}: {reason}");
+    Subject(make().await).every_write_has_its_own_revision().await.map_err(named("revisions"))?;
+    Subject(make().await).a_recreated_key_is_a_new_one().await.map_err(named("recreation"))?;
+    Subject(make().await).any_bytes_are_a_key_and_a_value().await.map_err(named("bytes"))?;
+    Subject(make().await).pages_follow_each_other_at_one_revision().await.map_err(named("pages"))?;
+    Subject(make().await).a_quiet_prefix_learns_of_progress().await.map_err(named("progress"))?;
+    Subject(make().await).a_watch_continues_where_it_is_told_to().await.map_err(named("continuation"))?;
+    Subject(make().await).a_waiting_watch_is_woken().await.map_err(named("wake"))?;
+    Subject(make().await).keys_expire().await.map_err(named("expiry"))?;
+    Subject(make().await).a_put_without_time_to_live_stays().await.map_err(named("stay"))?;
+    Subject(make().await).compaction_is_allowed_to_repeat().await.map_err(named("compaction"))
+}
+
+fn bytes(text: &str) -> Bytes {
+    Bytes::copy_from_slice(text.as_bytes())
+}
+
+fn put(key: &str, expect: Expect, value: &str) -> Write {
+    Write { key: bytes(key), expect, change: Change::Put { value: bytes(value), ttl: None } }
+}
+
+/// A fresh store with the operations of the checks, whose errors are failures.
+struct Subject(Arc<dyn Kv>);
+
+impl Subject {
+    async fn applied(&self, write: Write) -> Result<Revision, String> {
+        match self.0.write(write.clone()).await {
+            Ok(Outcome::Applied { revision }) => Ok(revision),
+            other => Err(format!("{write:?} was not applied: {other:?}")),
+        }
+    }
+
+    async fn create(&self, key: &str, value: &str) -> Result<Revision, String> {
+        self.applied(put(key, Expect::Absent, value)).await
+    }
+
+    async fn delete(&self, key: &str, expected: Revision) -> Result<Revision, String> {
+        self.applied(Write { key: bytes(key), expect: Expect::Revision(expected), change: Change::Delete }).await
+    }
+
+    async fn revision(&self) -> Result<Revision, String> {
+        self.0.revision().await.map_err(|error| error.to_string())
+    }
+
+    async fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, String> {
+        self.0.watch(bytes(prefix), after).await.map_err(|error| error.to_string())
+    }
+
+    async fn events(&self, prefix: &str, after: Revision) -> Result<Vec<Event>, String> {
+        let mut watch = self.watch(prefix, after).await?;
+        let mut delivered = Delivered { events: Vec::new(), through: after };
+        let newest = self.revision().await?;
+        delivered.follow(&mut watch, newest).await?.map_err(|error| error.to_string())?;
+        Ok(delivered.events)
+    }
+
+    async fn every_write_has_its_own_revision(&self) -> Check {
+        let begin = self.revision().await?;
+        let first = self.create("/a", "1").await?;
+        let second = self.applied(put("/a", Expect::Revision(first), "2")).await?;
+        let third = self.delete("/a", second).await?;
+        ensure!([first, second, third] == [begin + 1, begin + 2, begin + 3], "{first}, {second}, {third}");
+        let newest = self.revision().await?;
+        ensure!(newest == third, "the revision is {newest} after {third}");
+        let conflict = self.0.write(put("/a", Expect::Revision(first), "3")).await;
+        ensure!(conflict == Ok(Outcome::Conflict { current: None }), "an update of what is gone: {conflict:?}");
+        let unchanged = self.revision().await?;
+        ensure!(unchanged == third, "a conflict moved the revision to {unchanged}");
+        let events = self.events("/a", begin).await?;
+        let last = events.last().and_then(|event| Some((event.value.clone(), event.previous.clone()?.value)));
+        ensure!(last == Some((None, bytes("2"))), "a deletion leaves its last value: {events:?}");
+        Ok(())
+    }
+
+    async fn a_recreated_key_is_a_new_one(&self) -> Check {
+        let first = self.create("/a", "1").await?;
+        let deleted = self.delete("/a", first).await?;
+        let again = self.create("/a", "1").await?;
+        let updated = self.applied(put("/a", Expect::Revision(again), "1")).await?;
+        let held = self.0.get(bytes("/a")).await.map_err(|error| error.to_string())?;
+        let revisions = held.map(|held| (held.create_revision, held.mod_revision));
+        ensure!(revisions == Some((again, updated)), "created and written at {revisions:?}");
+        let events = self.events("/a", deleted).await?;
+        let previous: Vec<_> = events.iter().map(|event| event.previous.is_some()).collect();
+        ensure!(previous == [false, true], "a creation has nothing before it: {events:?}");
+        Ok(())
+    }
+
+    async fn any_bytes_are_a_key_and_a_value(&self) -> Check {
+        let begin = self.revision().await?;
+        let every_byte: Bytes = (0..=255).collect();
+        let large: Bytes = (0..1_000_000_u32).flat_map(u32::to_le_bytes).take(1_000_000).collect();
+        for (key, value) in [(&every_byte, &Bytes::new()), (&Bytes::from_static(b"\xff\xff"), &large)] {
+            let change = Change::Put { value: value.clone(), ttl: None };
+            let revision = self.applied(Write { key: key.clone(), expect: Expect::Absent, change }).await?;
+            let held = self.0.get(key.clone()).await.map_err(|error| error.to_string())?;
+            ensure!(held.is_some_and(|held| held.value == *value), "{key:?} at {revision} holds something else");
+        }
+        let events = self.events("", begin).await?;
+        let values: Vec<_> = events.iter().map(|event| event.value.clone()).collect();
+        ensure!(values == [Some(Bytes::new()), Some(large)], "the events hold something else");
+        Ok(())
+    }
+
+    async fn pages_follow_each_other_at_one_revision(&self) -> Check {
+        for number in 0..10 {
+            self.create(&format!("/p/{number}"), "before").await?;
+        }
+        let revision = self.revision().await?;
+        let mut start = bytes("/p/");
+        let mut seen = Vec::new();
+        loop {
+            let request = RangeRequest { start: start.clone(), end: bytes("/p0"), limit: 3, revision: Some(revision) };
+            let page = self.0.range(request).await.map_err(|error| error.to_string())?;
+            ensure!(page.revision == revision, "a page of {revision} is of {}", page.revision);
+            ensure!(page.items.iter().all(|item| item.value == "before"), "a page holds what came later");
+            let Some(last) = page.items.last() else { return Err("an empty page".to_owned()) };
+            // What happens between two pages belongs to neither.
+            let last_number = String::from_utf8_lossy(&last.key).into_owned();
+            self.delete(&last_number, last.mod_revision).await?;
+            self.create(&format!("{last_number}/new"), "after").await?;
+            start = [&last.key[..], b"\0"].concat().into();
+            seen.extend(page.items.iter().map(|item| item.key.clone()));
+            if !page.more {
+                break;
+            }
+        }
+        let expected: Vec<Bytes> = (0..10).map(|number| bytes(&format!("/p/{number}"))).collect();
+        ensure!(seen == expected, "the pages held {seen:?}");
+        Ok(())
+    }
+
+    async fn a_quiet_prefix_learns_of_progress(&self) -> Check {
+        let begin = self.revision().await?;
+        let mut watch = self.watch("/quiet/", begin).await?;
+        let last = futures::future::try_join_all(
+            (0..20).map(|number| async move { self.create(&format!("/loud/{number}"), "x").await }),
+        )
+        .await?;
+        let newest = last.into_iter().max().unwrap_or(begin);
+        let mut reached = begin;
+        while reached < newest {
+            match next_message(&mut watch).await? {
+                Ok(WatchMessage::Progress(revision)) => reached = revision,
+                other => return Err(format!("instead of progress: {other:?}")),
+            }
+        }
+        Ok(())
+    }
+
+    async fn a_watch_continues_where_it_is_told_to(&self) -> Check {
+        let begin = self.revision().await?;
+        for number in 0..30 {
+            self.create(&format!("/a/{number}"), "x").await?;
+        }
+        let all = self.events("/a/", begin).await?;
+        for (seen, event) in all.iter().enumerate() {
+            let rest = self.events("/a/", event.revision).await?;
+            ensure!(Some(&*rest) == all.get(seen + 1..), "after {} came {rest:?}", event.revision);
+        }
+        Ok(())
+    }
+
+    async fn a_waiting_watch_is_woken(&self) -> Check {
+        let begin = self.revision().await?;
+        let mut watches = Vec::new();
+        for _ in 0..8 {
+            watches.push(self.watch("/a", begin).await?);
+        }
+        let waiting = watches.iter_mut().map(|watch| async move { next_message(watch).await });
+        let writing = async {
+            tokio::task::yield_now().await;
+            self.create("/a", "x").await
+        };
+        let (messages, written) = futures::join!(futures::future::join_all(waiting), writing);
+        let written = written?;
+        for message in messages {
+            match message? {
+                Ok(WatchMessage::Events(events)) if events.iter().map(|event| event.revision).eq([written]) => {}
+                other => return Err(format!("woken with {other:?}")),
+            }
+        }
+        Ok(())
+    }
+
+    async fn keys_expire(&self) -> Check {
+        let begin = self.revision().await?;
+        let ttl = Some(Duration::from_secs(1));
+        let change = Change::Put { value: bytes("short"), ttl };
+        let written = self.applied(Write { key: bytes("/ttl"), expect: Expect::Absent, change }).await?;
+        let mut watch = self.watch("/ttl", begin).await?;
+        let mut delivered = Delivered { events: Vec::new(), through: begin };
+        delivered.follow(&mut watch, written + 1).await?.map_err(|error| error.to_string())?;
+        let deletion = delivered.events.last().map(|event| (event.revision, event.value.clone()));
+        ensure!(deletion == Some((written + 1, None)), "a key that expires is deleted: {:?}", delivered.events);
+        let held = self.0.get(bytes("/ttl")).await;
+        ensure!(held == Ok(None), "an expired key holds {held:?}");
+        Ok(())
+    }
+
+    async fn a_put_without_time_to_live_stays(&self) -> Check {
+        let short = |value| Change::Put { value: bytes(value), ttl: Some(Duration::from_secs(1)) };
+        let begin = self.revision().await?;
+        let written = self.applied(Write { key: bytes("/kept"), expect: Expect::Absent, change: short("x") }).await?;
+        self.applied(put("/kept", Expect::Revision(written), "y")).await?;
+        let later = Change::Put { value: bytes("z"), ttl: Some(Duration::from_secs(2)) };
+        let last = self.applied(Write { key: bytes("/later"), expect: Expect::Absent, change: later }).await?;
+        let mut watch = self.watch("", begin).await?;
+        let mut delivered = Delivered { events: Vec::new(), through: begin };
+        delivered.follow(&mut watch, last + 1).await?.map_err(|error| error.to_string())?;
+        let gone = delivered.events.last().map(|event| event.key.clone());
+        ensure!(gone == Some(bytes("/later")), "{gone:?} expired");
+        let kept = self.0.get(bytes("/kept")).await.map_err(|error| error.to_string())?;
+        ensure!(
+            kept.is_some_and(|kept| kept.value == "y"),
+            "the key expired although its last put had no time to live"
+        );
+        Ok(())
+    }
+
+    async fn compaction_is_allowed_to_repeat(&self) -> Check {
+        for number in 0..5 {
+            self.create(&format!("/a/{number}"), "x").await?;
+        }
+        let newest = self.revision().await?;
+        for revision in [newest - 1, newest - 1, newest - 3, newest] {
+            let compacted = self.0.compact(revision).await;
+            ensure!(compacted == Ok(()), "compact {revision}: {compacted:?}");
+        }
+        let state = self.0.range(RangeRequest::default()).await.map_err(|error| error.to_string())?;
+        ensure!(state.items.len() == 5 && state.revision == newest, "the state changed: {state:?}");
+        Ok(())
+    }
+}

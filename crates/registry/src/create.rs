@@ -1,0 +1,150 @@
+//! Creating an object.
+
+use std::sync::Arc;
+
+use pawl_admission::{Attributes, Operation};
+use pawl_kv::Expect;
+use pawl_meta::object::{Meta, Object, metadata_mut};
+use pawl_meta::{Errors, Status, time};
+use rand::Rng;
+use serde_json::json;
+
+use crate::storage::{Put, Written};
+use crate::{Context, Entry, Registry, Served, metadata};
+
+/// An object that was decoded and defaulted, and the namespace of the URL.
+pub struct CreateRequest {
+    pub namespace: String,
+    pub object: Object,
+}
+
+/// How often a generated name is made anew before giving up.
+const NAME_ATTEMPTS: usize = 8;
+
+impl Registry {
+    /// Creates an object. A dry run does everything but the write.
+    pub async fn create(&self, cx: &Context, served: &Served, request: CreateRequest) -> Result<Arc<Entry>, Status> {
+        let CreateRequest { namespace, mut object } = request;
+        let resource = &served.resource;
+        settle_namespace(served, &namespace, &mut object)?;
+        if !object.resource_version().is_empty() {
+            return Err(Status::plain_error("resourceVersion should not be set on objects to be created"));
+        }
+        let generated = object.name().is_empty() && !object.meta_str("generateName").is_empty();
+        let name = object.name().to_owned();
+        let group_resource = resource.group_resource();
+        self.track(cx, served, None, &mut object)?;
+        let attributes = Attributes {
+            operation: Operation::Create,
+            resource: &group_resource,
+            kind: &resource.facts.kind,
+            subresource: "",
+            namespace: if resource.facts.namespaced { &namespace } else { "" },
+            name: &name,
+            user: &cx.user.name,
+            groups: &cx.user.groups,
+            dry_run: cx.dry_run,
+            old: None,
+        };
+        self.settings.admission.mutate(&attributes, &mut object, self).await?;
+        for attempt in 1.. {
+            let mut candidate = object.clone();
+            if generated {
+                let name = generated_name(object.meta_str("generateName"));
+                metadata_mut(&mut candidate).insert("name".to_owned(), json!(name));
+            }
+            self.prepare_create(served, &mut candidate);
+            let mut errors = Errors::new();
+            metadata::validate_create(resource, &candidate, &mut errors);
+            pawl_deletion::validate_liens(&candidate, None, self.settings.liens, &mut errors);
+            self.validate(served, &candidate, None, &mut errors);
+            if !errors.is_empty() {
+                return Err(Status::invalid(&resource.group_kind(), candidate.name(), &errors));
+            }
+            self.settings.admission.validate(&attributes, Some(&candidate), self).await?;
+            match self.store_new(cx, served, &candidate).await {
+                Err(status) if generated && status.reason == "AlreadyExists" && attempt < NAME_ATTEMPTS => {}
+                result => return result,
+            }
+        }
+        Err(Status::already_exists(&group_resource, &name))
+    }
+
+    async fn store_new(&self, cx: &Context, served: &Served, object: &Object) -> Result<Arc<Entry>, Status> {
+        let key = served.stored.key(object.namespace(), object.name());
+        let value = crate::encode(object);
+        if cx.dry_run {
+            self.storage().catch_up().await?;
+            return match served.stored.cache.get(&key) {
+                Some(existing) => Err(exists(served, &existing)),
+                None => Ok(Arc::new(self.storage().entry(&served.stored, &key, 0, value))),
+            };
+        }
+        let put = Put { value, ttl: self.ttl(served) };
+        match self.storage().write(&served.stored, &key, Expect::Absent, Some(put.clone())).await? {
+            Written::Applied(revision) => Ok(Arc::new(self.storage().entry(&served.stored, &key, revision, put.value))),
+            Written::Conflict(existing) => Err(match existing {
+                Some(existing) => exists(served, &existing),
+                None => Status::already_exists(&served.resource.group_resource(), object.name()),
+            }),
+        }
+    }
+
+    /// What a new object gets and what a client may not give it.
+    fn prepare_create(&self, served: &Served, object: &mut Object) {
+        let facts = &served.resource.facts;
+        let metadata = metadata_mut(object);
+        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"] {
+            metadata.remove(field);
+        }
+        metadata.insert("uid".to_owned(), json!(uuid::Uuid::new_v4().to_string()));
+        metadata.insert("creationTimestamp".to_owned(), json!(time::now()));
+        if !facts.generation.is_empty() {
+            metadata.insert("generation".to_owned(), json!(1));
+        }
+        self.prepare_kind_create(served, object);
+    }
+
+    pub(crate) fn ttl(&self, served: &Served) -> Option<std::time::Duration> {
+        let is_event = served.stored.group_resource.resource == "events";
+        (is_event && !self.settings.event_ttl.is_zero()).then_some(self.settings.event_ttl)
+    }
+}
+
+/// The namespace of the URL stands; another one in the body is refused.
+pub(crate) fn settle_namespace(served: &Served, namespace: &str, object: &mut Object) -> Result<(), Status> {
+    let metadata = metadata_mut(object);
+    if !served.resource.facts.namespaced {
+        metadata.remove("namespace");
+        return Ok(());
+    }
+    let given = metadata.get("namespace").and_then(|v| v.as_str()).unwrap_or_default();
+    if !given.is_empty() && given != namespace {
+        return Err(Status::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    metadata.insert("namespace".to_owned(), json!(namespace));
+    Ok(())
+}
+
+fn exists(served: &Served, existing: &Entry) -> Status {
+    let mut status = Status::already_exists(&served.resource.group_resource(), existing.name());
+    if existing.readable().is_some_and(|r| r.object(existing.revision).is_deleting()) {
+        status.message = format!("object is being deleted: {}", status.message);
+    }
+    status
+}
+
+/// Five letters and digits that make no words and no confusion.
+fn generated_name(base: &str) -> String {
+    const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    const MAX_BASE: usize = 63 - 5;
+    let mut name: String = base.chars().take(MAX_BASE).collect();
+    let mut random = rand::rng();
+    for _ in 0..5 {
+        let at = random.random_range(0..ALPHABET.len());
+        name.push(ALPHABET.get(at).map_or('x', |b| char::from(*b)));
+    }
+    name
+}

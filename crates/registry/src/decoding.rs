@@ -1,0 +1,199 @@
+//! From a request's body to an object of the resource that the URL names.
+
+use pawl_meta::object::Object;
+use pawl_meta::{Cause, Details, GroupVersion, Status, go};
+use pawl_schema::{DecodeError, Decoded, Finding, decode_json, decode_value, syntax_error, yaml};
+use serde_json::Value;
+
+use crate::{Context, Registry, Served};
+
+/// What to do about fields that the server does not know or that were given twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FieldValidation {
+    Ignore,
+    #[default]
+    Warn,
+    Strict,
+}
+
+/// How a body is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    Json,
+    Yaml,
+}
+
+/// Warnings past this many characters in all are cut.
+const WARNINGS_MAX: usize = 4096;
+const WARNING_CUT: usize = 256;
+
+impl Registry {
+    /// Decodes a body as an object of a resource, with defaults. Findings become warnings or an error.
+    pub fn decode(
+        &self,
+        cx: &Context,
+        served: &Served,
+        encoding: Encoding,
+        body: &[u8],
+        validation: FieldValidation,
+    ) -> Result<Object, Status> {
+        let kind = &served.resource.facts.kind;
+        let unrecognized = |why: String| {
+            Status::bad_request(format!(
+                "the object provided is unrecognized (must be of type {kind}): {why} ({})",
+                summary(body)
+            ))
+        };
+        let (schema, root) = (served.resource.schema, served.resource.root);
+        let (decoded, mut told) = match encoding {
+            Encoding::Json => (decode_json(schema, root, body), Vec::new()),
+            Encoding::Yaml => {
+                let text = std::str::from_utf8(body)
+                    .map_err(|_| unrecognized("yaml: control characters are not allowed".to_owned()))?;
+                let parsed = yaml::parse(text).map_err(unrecognized)?;
+                (decode_value(schema, root, parsed.value), parsed.duplicates)
+            }
+        };
+        let peeked = || peek(encoding, body);
+        let Decoded { mut object, findings } = match decoded {
+            Ok(decoded) => decoded,
+            Err(DecodeError::Syntax(why)) => {
+                return Err(unrecognized(format!("couldn't get version/kind; json parse error: {why}")));
+            }
+            Err(DecodeError::Type(why)) => {
+                let head = peeked().map_err(unrecognized)?;
+                self.check_kind(served, &head.0, &head.1).map_err(|e| e.into_status(unrecognized))?;
+                return Err(cannot_handle(served, &why));
+            }
+        };
+        let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        self.check_kind(served, &text("apiVersion"), &text("kind")).map_err(|e| e.into_status(unrecognized))?;
+        object.insert("apiVersion".to_owned(), Value::from(served.resource.group_version().to_string()));
+        object.insert("kind".to_owned(), Value::from(kind.as_str()));
+        let from_yaml = !told.is_empty();
+        match validation {
+            FieldValidation::Ignore => {}
+            FieldValidation::Warn => {
+                told.extend(findings.iter().map(Finding::message));
+                warn(cx, told);
+            }
+            FieldValidation::Strict if told.is_empty() && findings.is_empty() => {}
+            FieldValidation::Strict => {
+                let mut texts = Vec::new();
+                if from_yaml {
+                    texts.push(format!("yaml: unmarshal errors:\n  {}", told.join("\n  ")));
+                }
+                texts.extend(findings.iter().map(Finding::message));
+                let status = cannot_handle(served, &format!("strict decoding error: {}", texts.join(", ")));
+                return Err(with_causes(status, &findings));
+            }
+        }
+        self.set_defaults(served, &mut object);
+        Ok(object)
+    }
+
+    /// Whether a body says that it is what the URL says.
+    fn check_kind(&self, served: &Served, api_version: &str, kind: &str) -> Result<(), WrongKind> {
+        let expected = served.resource.group_version();
+        let Some(given) = GroupVersion::parse(api_version) else {
+            return Err(WrongKind::Unrecognized(format!("unexpected GroupVersion string: {api_version}")));
+        };
+        let given = if api_version.is_empty() { expected.clone() } else { given };
+        let wanted = &served.resource.facts.kind;
+        let kind = if kind.is_empty() { wanted } else { kind };
+        if given == expected && kind == wanted {
+            return Ok(());
+        }
+        let known = self.table().by_kind(&given.group, &given.version, kind).is_some();
+        let why = if known {
+            let group = expected.group.split('.').next().filter(|g| !g.is_empty()).unwrap_or("core").to_owned();
+            format!("converting ({}.{kind}) to ({group}.{wanted}): unknown conversion", given.version)
+        } else {
+            format!(
+                "no kind {kind:?} is registered for version \"{given}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+            )
+        };
+        Err(WrongKind::Cannot(format!("{kind} in version {:?} cannot be handled as a {wanted}: {why}", given.version)))
+    }
+}
+
+enum WrongKind {
+    Unrecognized(String),
+    Cannot(String),
+}
+
+impl WrongKind {
+    fn into_status(self, unrecognized: impl Fn(String) -> Status) -> Status {
+        match self {
+            Self::Unrecognized(why) => unrecognized(why),
+            Self::Cannot(message) => Status::bad_request(message),
+        }
+    }
+}
+
+/// Kind and apiVersion of a body that could not be decoded as what the URL says.
+fn peek(encoding: Encoding, body: &[u8]) -> Result<(String, String), String> {
+    let value: Value = match encoding {
+        Encoding::Json => serde_json::from_slice(body).map_err(|_| syntax_error(body))?,
+        Encoding::Yaml => yaml::parse(&String::from_utf8_lossy(body))?.value,
+    };
+    const STRUCT: &str =
+        r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+    let parse_error = |why: String| format!("couldn't get version/kind; json parse error: {why}");
+    let object = match &value {
+        Value::Object(object) => object,
+        other => {
+            return Err(parse_error(format!(
+                "json: cannot unmarshal {} into Go value of type {STRUCT}",
+                go::json_kind(other)
+            )));
+        }
+    };
+    let text = |field: &str| match object.get(field) {
+        None | Some(Value::Null) => Ok(String::new()),
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(other) => Err(parse_error(format!(
+            "json: cannot unmarshal {} into Go struct field .{field} of type string",
+            go::json_kind(other)
+        ))),
+    };
+    Ok((text("apiVersion")?, text("kind")?))
+}
+
+fn cannot_handle(served: &Served, why: &str) -> Status {
+    let facts = &served.resource.facts;
+    Status::bad_request(format!("{0} in version {1:?} cannot be handled as a {0}: {why}", facts.kind, facts.version))
+}
+
+/// A cause for each field that was refused: where it is, and what was probably meant.
+pub(crate) fn with_causes(status: Status, findings: &[Finding]) -> Status {
+    let causes = findings.iter().map(|finding| {
+        let message = match finding {
+            Finding::Unknown { suggestion: Some(near), .. } => format!("{}, did you mean {near:?}?", finding.message()),
+            _ => finding.message(),
+        };
+        Cause { reason: "FieldValueInvalid".to_owned(), message, field: finding.path().to_owned() }
+    });
+    let details = Details { causes: causes.collect(), ..status.details.clone().unwrap_or_default() };
+    if details.causes.is_empty() { status } else { status.with_details(details) }
+}
+
+/// Tells the client of findings, cut where they are too many.
+pub(crate) fn warn(cx: &Context, texts: Vec<String>) {
+    let total: usize = texts.iter().map(|t| t.chars().count()).sum();
+    for text in texts {
+        cx.warn(if total > WARNINGS_MAX { text.chars().take(WARNING_CUT).collect() } else { text });
+    }
+}
+
+/// The beginning of a body as messages show it.
+fn summary(body: &[u8]) -> String {
+    const SHOWN: usize = 30;
+    let head = body.get(..SHOWN).unwrap_or(body);
+    let more = if body.len() > SHOWN { " ..." } else { "" };
+    match body.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(head)),
+        Some(_) => format!("{}{more}", head.iter().map(|b| format!("{b:02x}")).collect::<String>()),
+    }
+}

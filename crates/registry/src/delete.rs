@@ -1,0 +1,166 @@
+//! Deleting objects: one, or all that a selection finds. What is to be done is decided by `pawl_deletion`.
+
+use std::sync::Arc;
+
+use pawl_admission::{Attributes, Operation};
+use pawl_deletion::{DeleteOptions, Deletion, Grace, Traits, Verdict};
+use pawl_kv::Expect;
+use pawl_meta::{Cause, Details, Errors, Status, time};
+
+use crate::storage::{Put, Written};
+use crate::{Context, Entry, ListRequest, Registry, Served, State, read_error};
+
+pub struct DeleteRequest<'a> {
+    pub namespace: &'a str,
+    pub name: &'a str,
+    pub options: &'a DeleteOptions,
+}
+
+/// How a deletion ended.
+pub enum Deleted {
+    /// The object is gone; this is how it looked last.
+    Gone(Arc<Entry>),
+    /// The object stays until what holds it lets go.
+    Waiting(Arc<Entry>),
+}
+
+/// What became of the objects of a collection.
+pub struct CollectionDeleted {
+    pub revision: pawl_kv::Revision,
+    pub entries: Vec<Arc<Entry>>,
+}
+
+/// A deletion without preconditions is tried again when somebody was faster.
+const ATTEMPTS: usize = 100;
+
+impl Registry {
+    pub async fn delete(&self, cx: &Context, served: &Served, request: DeleteRequest<'_>) -> Result<Deleted, Status> {
+        let resource = &served.resource;
+        let group_resource = resource.group_resource();
+        let key = served.stored.key(request.namespace, request.name);
+        self.storage().catch_up().await?;
+        let mut current = served.stored.cache.get(&key);
+        for _ in 0..ATTEMPTS {
+            let Some(entry) = current else {
+                return Err(Status::not_found(&group_resource, request.name));
+            };
+            let old = match &entry.state {
+                State::Readable(_) if request.options.ignore_read_errors => {
+                    return Err(only_for_unreadable(served, request.name));
+                }
+                State::Readable(readable) => readable.object(entry.revision),
+                State::Unreadable(why) => return Err(read_error(served, &key, why)),
+            };
+            let attributes = Attributes {
+                operation: Operation::Delete,
+                resource: &group_resource,
+                kind: &resource.facts.kind,
+                subresource: "",
+                namespace: if resource.facts.namespaced { request.namespace } else { "" },
+                name: request.name,
+                user: &cx.user.name,
+                groups: &cx.user.groups,
+                dry_run: cx.dry_run,
+                old: Some(&old),
+            };
+            self.settings.admission.validate(&attributes, None, self).await?;
+            let verdict = pawl_deletion::judge(&Deletion {
+                object: &old,
+                resource: &group_resource,
+                kind: &resource.facts.kind,
+                options: request.options,
+                traits: traits(served),
+                liens_hold: self.settings.liens,
+                now: time::unix_now(),
+            });
+            let (put, object) = match verdict {
+                Verdict::Refuse(status) => return Err(status),
+                Verdict::Underway => return Ok(Deleted::Waiting(entry)),
+                Verdict::Remove(object) => (None, object),
+                Verdict::Mark(mut object) => {
+                    self.prepare_kind_deletion(served, &mut object);
+                    (Some(Put { value: crate::encode(&object), ttl: self.ttl(served) }), object)
+                }
+            };
+            let value = crate::encode(&object);
+            let shown = |revision| Arc::new(self.storage().entry(&served.stored, &key, revision, value.clone()));
+            let gone = put.is_none();
+            if cx.dry_run {
+                let entry = shown(entry.revision);
+                return Ok(if gone { Deleted::Gone(entry) } else { Deleted::Waiting(entry) });
+            }
+            match self.storage().write(&served.stored, &key, Expect::Revision(entry.revision), put).await? {
+                Written::Applied(_) if gone => return Ok(Deleted::Gone(shown(entry.revision))),
+                Written::Applied(revision) => return Ok(Deleted::Waiting(shown(revision))),
+                Written::Conflict(now) => current = now,
+            }
+        }
+        let why = "the object was changed too often while it was being deleted";
+        Err(Status::conflict(&group_resource, request.name, why))
+    }
+
+    /// Deletes everything that a list shows. What is held by liens stays, and the answer names it.
+    pub async fn delete_collection(
+        &self,
+        cx: &Context,
+        served: &Served,
+        list: &ListRequest,
+        options: &DeleteOptions,
+    ) -> Result<CollectionDeleted, Status> {
+        let page = self.list(served, list).await?;
+        let mut held: Vec<Cause> = Vec::new();
+        for entry in &page.entries {
+            let request = DeleteRequest { namespace: entry.namespace(), name: entry.name(), options };
+            match self.delete(cx, served, request).await {
+                Ok(_) => {}
+                // Somebody else was faster.
+                Err(status) if status.code == 404 => {}
+                Err(status) if is_held(&status) => held.push(Cause {
+                    reason: "LienHeld".to_owned(),
+                    message: status.message,
+                    field: entry.key.to_string(),
+                }),
+                Err(status) => return Err(status),
+            }
+        }
+        if held.is_empty() {
+            return Ok(CollectionDeleted { revision: page.revision, entries: page.entries });
+        }
+        let resource = served.resource.group_resource();
+        let names: Vec<String> = held.iter().map(|c| format!("\"{}\"", c.field)).collect();
+        let message = format!(
+            "{} of {} {resource} are held by liens and were not deleted: {}",
+            held.len(),
+            page.entries.len(),
+            names.join(", ")
+        );
+        Err(Status::new(409, "Conflict", message).with_details(Details {
+            group: resource.group,
+            kind: resource.resource,
+            causes: held,
+            ..Details::default()
+        }))
+    }
+}
+
+fn is_held(status: &Status) -> bool {
+    status.details.as_ref().is_some_and(|d| d.causes.iter().any(|c| c.reason == "LienHeld"))
+}
+
+fn only_for_unreadable(served: &Served, name: &str) -> Status {
+    let mut errors = Errors::new();
+    errors.invalid(
+        &"ignoreStoreReadErrorWithClusterBreakingPotential",
+        true,
+        "is exclusively used to delete corrupt object(s), try again by removing this option",
+    );
+    let resource = served.resource.group_resource();
+    let kind = pawl_meta::GroupKind { group: resource.group, kind: resource.resource };
+    Status::invalid(&kind, name, &errors)
+}
+
+/// What is particular about the deletion of a kind.
+pub(crate) fn traits(served: &Served) -> Traits {
+    let facts = &served.resource.facts;
+    Traits { grace: (facts.graceful.as_deref() == Some("pod")).then_some(Grace::Pod), spec_finalizers: facts.deferred }
+}

@@ -1,0 +1,336 @@
+//! Objects as the cache keeps them: the stored bytes, cut where an answer differs from them.
+//!
+//! Every value is stored as `{"kind":K,"apiVersion":V,"metadata":{…},…}`. The head changes with the version that was asked
+//! for and the resourceVersion is not part of the value, so an answer is three pieces: a head, the resourceVersion, and the
+//! stored bytes from the inside of `metadata` on. Nothing is parsed or copied to answer a read.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pawl_kv::Revision;
+use pawl_meta::object::Object;
+use pawl_meta::selector::{FieldSelector, LabelSelector};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// An object in the cache.
+#[derive(Debug)]
+pub struct Entry {
+    /// `namespace/name`, or the name of a cluster-scoped object.
+    pub key: Arc<str>,
+    /// The revision that wrote it: its resourceVersion.
+    pub revision: Revision,
+    pub state: State,
+}
+
+/// Whether the stored value could be read.
+#[derive(Debug)]
+pub enum State {
+    Readable(Readable),
+    /// The value cannot be decrypted or decoded; the text says why.
+    Unreadable(String),
+}
+
+/// The bytes of an object and the few facts that selectors need.
+#[derive(Debug)]
+pub struct Readable {
+    value: Bytes,
+    /// Where the inside of `metadata` starts, and where it ends.
+    meta_start: usize,
+    meta_end: usize,
+    labels: Box<[(Box<str>, Box<str>)]>,
+    /// The values of the selectable fields, in the order of the resource's facts.
+    fields: Box<[Box<str>]>,
+}
+
+impl Entry {
+    pub fn namespace(&self) -> &str {
+        self.key.split_once('/').map_or("", |(namespace, _)| namespace)
+    }
+
+    pub fn name(&self) -> &str {
+        self.key.split_once('/').map_or(&*self.key, |(_, name)| name)
+    }
+
+    /// The same object at another revision: what a deletion shows.
+    pub fn at(&self, revision: Revision) -> Entry {
+        let state = match &self.state {
+            State::Readable(r) => State::Readable(Readable {
+                value: r.value.clone(),
+                meta_start: r.meta_start,
+                meta_end: r.meta_end,
+                labels: r.labels.clone(),
+                fields: r.fields.clone(),
+            }),
+            State::Unreadable(why) => State::Unreadable(why.clone()),
+        };
+        Entry { key: Arc::clone(&self.key), revision, state }
+    }
+
+    pub fn readable(&self) -> Option<&Readable> {
+        match &self.state {
+            State::Readable(readable) => Some(readable),
+            State::Unreadable(_) => None,
+        }
+    }
+
+    /// What it costs in memory, roughly.
+    pub fn weight(&self) -> usize {
+        200 + self.readable().map_or(0, |r| r.value.len())
+    }
+}
+
+impl Readable {
+    /// Cuts a stored value. A value in another layout (written by another server) is brought into ours first.
+    pub fn cut(value: Bytes, select: &[String]) -> Result<Self, String> {
+        match find_metadata(&value) {
+            Some((meta_start, meta_end)) => Self::with_cuts(value, meta_start, meta_end, select),
+            None => {
+                let object: Object = serde_json::from_slice(&value).map_err(|e| e.to_string())?;
+                if !object.contains_key("kind") || !object.contains_key("apiVersion") {
+                    return Err("the value has no kind or apiVersion".to_owned());
+                }
+                let encoded = encode(&object);
+                let (start, end) = find_metadata(&encoded).ok_or("the value has no metadata")?;
+                Self::with_cuts(encoded, start, end, select)
+            }
+        }
+    }
+
+    fn with_cuts(value: Bytes, meta_start: usize, meta_end: usize, select: &[String]) -> Result<Self, String> {
+        #[derive(Deserialize)]
+        struct Labels<'v> {
+            #[serde(borrow, default)]
+            labels: Option<Vec2<'v>>,
+        }
+        let metadata = value.get(meta_start - 1..=meta_end).unwrap_or_default();
+        let parsed: Labels = serde_json::from_slice(metadata).map_err(|e| e.to_string())?;
+        let labels = parsed.labels.map(|l| l.0).unwrap_or_default();
+        let labels = labels.into_iter().map(|(k, v)| (Box::from(&*k), Box::from(&*v))).collect();
+        let fields = if select.is_empty() {
+            Box::default()
+        } else {
+            let object: Object = serde_json::from_slice(&value).map_err(|e| e.to_string())?;
+            select.iter().map(|path| field_text(&object, path)).collect()
+        };
+        Ok(Self { value, meta_start, meta_end, labels, fields })
+    }
+
+    /// The bytes after the resourceVersion: the rest of metadata and of the object.
+    pub fn tail(&self) -> &[u8] {
+        self.value.get(self.meta_start..).unwrap_or_default()
+    }
+
+    /// The inside of metadata, without the resourceVersion.
+    pub fn metadata(&self) -> &[u8] {
+        self.value.get(self.meta_start..self.meta_end).unwrap_or_default()
+    }
+
+    /// The whole stored value.
+    pub fn value(&self) -> &Bytes {
+        &self.value
+    }
+
+    pub fn label(&self, key: &str) -> Option<&str> {
+        self.labels.iter().find(|(k, _)| &**k == key).map(|(_, v)| &**v)
+    }
+
+    /// The object with its resourceVersion, to work with.
+    pub fn object(&self, revision: Revision) -> Object {
+        let mut object: Object = serde_json::from_slice(&self.value).unwrap_or_default();
+        pawl_meta::object::metadata_mut(&mut object).insert("resourceVersion".to_owned(), revision.to_string().into());
+        object
+    }
+}
+
+/// Label pairs without a map around them.
+struct Vec2<'v>(Vec<(Cow<'v, str>, Cow<'v, str>)>);
+
+impl<'de: 'v, 'v> Deserialize<'de> for Vec2<'v> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pairs;
+        impl<'de> serde::de::Visitor<'de> for Pairs {
+            type Value = Vec2<'de>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("labels")
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry::<CowStr<'de>, CowStr<'de>>()? {
+                    pairs.push((pair.0.0, pair.1.0));
+                }
+                Ok(Vec2(pairs))
+            }
+        }
+        deserializer.deserialize_map(Pairs)
+    }
+}
+
+#[derive(Deserialize)]
+struct CowStr<'v>(#[serde(borrow)] Cow<'v, str>);
+
+/// The value of a selectable field as selectors compare it.
+fn field_text(object: &Object, path: &str) -> Box<str> {
+    match pawl_meta::object::at(object, path) {
+        Some(Value::String(text)) => text.as_str().into(),
+        Some(Value::Bool(b)) => b.to_string().into(),
+        Some(Value::Number(n)) => n.to_string().into(),
+        _ => "".into(),
+    }
+}
+
+/// What a list or watch asks for.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    pub labels: LabelSelector,
+    pub fields: FieldSelector,
+}
+
+impl Selection {
+    pub fn is_everything(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+
+    /// `select` are the names of the resource's selectable fields, in their order.
+    pub fn matches(&self, entry: &Entry, select: &[String]) -> bool {
+        let Some(readable) = entry.readable() else {
+            return self.labels.is_empty() && self.matches_name(entry);
+        };
+        self.labels.matches(|key| readable.label(key))
+            && self.fields.matches(|field| match field {
+                "metadata.name" => Cow::Borrowed(entry.name()),
+                "metadata.namespace" => Cow::Borrowed(entry.namespace()),
+                _ => {
+                    let at = select.iter().position(|s| s == field);
+                    Cow::Borrowed(at.and_then(|i| readable.fields.get(i)).map_or("", |v| v))
+                }
+            })
+    }
+
+    /// An object that cannot be read is known by its name only.
+    fn matches_name(&self, entry: &Entry) -> bool {
+        self.fields.requirements.iter().all(|r| match r.field.as_str() {
+            "metadata.name" => (entry.name() == r.value) != r.negated,
+            "metadata.namespace" => (entry.namespace() == r.value) != r.negated,
+            _ => true,
+        })
+    }
+}
+
+/// The stored form of an object: kind, apiVersion and metadata first, no resourceVersion.
+pub fn encode(object: &Object) -> Bytes {
+    let mut out = Vec::with_capacity(1024);
+    out.extend_from_slice(b"{\"kind\":");
+    write(&mut out, object.get("kind").unwrap_or(&Value::Null));
+    out.extend_from_slice(b",\"apiVersion\":");
+    write(&mut out, object.get("apiVersion").unwrap_or(&Value::Null));
+    out.extend_from_slice(b",\"metadata\":{");
+    let mut first = true;
+    if let Some(Value::Object(metadata)) = object.get("metadata") {
+        for (name, value) in metadata {
+            if name != "resourceVersion" {
+                member(&mut out, &mut first, name, value);
+            }
+        }
+    }
+    out.push(b'}');
+    first = false;
+    for (name, value) in object {
+        if !matches!(name.as_str(), "kind" | "apiVersion" | "metadata") {
+            member(&mut out, &mut first, name, value);
+        }
+    }
+    out.push(b'}');
+    out.shrink_to_fit();
+    Bytes::from(out)
+}
+
+fn member(out: &mut Vec<u8>, first: &mut bool, name: &str, value: &Value) {
+    if !std::mem::take(first) {
+        out.push(b',');
+    }
+    write(out, name);
+    out.push(b':');
+    write(out, value);
+}
+
+fn write<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
+    // Writing JSON values to memory cannot fail.
+    let _ = serde_json::to_writer(out, value);
+}
+
+/// Where the inside of metadata starts and ends, if the value has our layout.
+fn find_metadata(value: &[u8]) -> Option<(usize, usize)> {
+    let mut at = skip(value, 0, b"{\"kind\":")?;
+    at = skip_string(value, at)?;
+    at = skip(value, at, b",\"apiVersion\":")?;
+    at = skip_string(value, at)?;
+    at = skip(value, at, b",\"metadata\":{")?;
+    let start = at;
+    // An object that carries its own resourceVersion, or has no name, is not ours.
+    if value.get(start..)?.starts_with(b"}") {
+        return None;
+    }
+    let mut depth = 1usize;
+    while depth > 0 {
+        match value.get(at)? {
+            b'"' => {
+                at = skip_string(value, at)?;
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    Some((start, at - 1))
+}
+
+fn skip(value: &[u8], at: usize, expected: &[u8]) -> Option<usize> {
+    value.get(at..)?.starts_with(expected).then_some(at + expected.len())
+}
+
+fn skip_string(value: &[u8], at: usize) -> Option<usize> {
+    let mut at = skip(value, at, b"\"")?;
+    loop {
+        match value.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn object(value: Value) -> Object {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn a_value_is_cut_inside_its_metadata() {
+        let o = object(json!({"data": {"a": "}\""}, "kind": "ConfigMap", "apiVersion": "v1",
+            "metadata": {"name": "x", "labels": {"l": "1"}, "resourceVersion": "7"}, "type": "T"}));
+        let bytes = encode(&o);
+        let readable = Readable::cut(bytes.clone(), &["type".to_owned()]).unwrap();
+        assert_eq!(readable.metadata(), br#""labels":{"l":"1"},"name":"x""#);
+        assert!(readable.tail().ends_with(br#""type":"T"}"#));
+        assert_eq!(readable.label("l"), Some("1"));
+        assert_eq!(&*readable.fields[0], "T");
+        assert_eq!(readable.object(7), o);
+    }
+
+    #[test]
+    fn a_value_in_another_layout_is_brought_into_ours() {
+        let text = br#"{ "metadata": {"name": "x"}, "kind": "ConfigMap", "apiVersion": "v1" }"#;
+        let readable = Readable::cut(Bytes::from_static(text), &[]).unwrap();
+        assert_eq!(&readable.value()[..], br#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"x"}}"#);
+        assert!(Readable::cut(Bytes::from_static(b"nonsense"), &[]).is_err());
+        assert!(Readable::cut(Bytes::from_static(b"{}"), &[]).is_err());
+    }
+}

@@ -1,0 +1,154 @@
+//! The life of an object: created, changed, deleted, read, listed, watched. One path for every kind.
+//!
+//! Owns the watch cache, the table of resources and the retry loop of the compare-and-swap: on a conflict every stage of a
+//! write runs again on what is there now. It knows nothing of HTTP; errors are [`pawl_meta::Status`].
+
+mod cache;
+mod context;
+mod create;
+mod decoding;
+mod delete;
+mod entry;
+mod listing;
+mod metadata;
+mod stages;
+mod storage;
+mod table;
+mod update;
+mod watching;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use futures::future::BoxFuture;
+use pawl_admission::{Chain, Objects};
+use pawl_kv::{Kv, Revision};
+use pawl_meta::Status;
+use pawl_meta::object::Object;
+
+pub use cache::{Cache, Scope};
+pub use context::{Context, User};
+pub use create::CreateRequest;
+pub use decoding::{Encoding, FieldValidation};
+pub use delete::{CollectionDeleted, DeleteRequest, Deleted};
+pub use entry::{Entry, Readable, Selection, State, encode};
+pub use listing::{ListAt, ListRequest, Page};
+pub use storage::{Identity, Storage, Transform};
+pub use table::{Served, Stored, Table};
+pub use update::{Change, UpdateRequest, Updated};
+pub use watching::{WatchItem, WatchRequest, WatchStart, Watcher};
+
+/// What the registry is told once, at start.
+pub struct Settings {
+    pub admission: Chain,
+    /// The gate `InUseProtection`: liens hold objects.
+    pub liens: bool,
+    pub event_ttl: std::time::Duration,
+}
+
+/// Everything that is stored, and the way to it.
+pub struct Registry {
+    storage: Arc<Storage>,
+    table: ArcSwap<Table>,
+    settings: Settings,
+}
+
+impl Registry {
+    /// Opens the registry on a store: reads what is there. [`Registry::follow`] must run from then on.
+    pub async fn open(
+        kv: Arc<dyn Kv>,
+        transform: Box<dyn Transform>,
+        resources: &[pawl_kinds::Resource],
+        settings: Settings,
+    ) -> Result<(Self, Revision), pawl_kv::Error> {
+        let storage = Arc::new(Storage::new(kv, transform));
+        let table = Table::new(resources, 0);
+        let revision = storage.load(&table).await?;
+        Ok((Self { storage, table: ArcSwap::from_pointee(table), settings }, revision))
+    }
+
+    /// Keeps the caches up to date. Returns only when the store's watch ends.
+    pub async fn follow(&self, after: Revision) -> Result<(), pawl_kv::Error> {
+        self.storage.follow(|| self.table.load_full(), after).await
+    }
+
+    pub fn table(&self) -> Arc<Table> {
+        self.table.load_full()
+    }
+
+    pub fn storage(&self) -> &Arc<Storage> {
+        &self.storage
+    }
+
+    /// Reads one object. Without a revision it is as new as every write acknowledged before the call.
+    pub async fn get(
+        &self,
+        served: &Served,
+        namespace: &str,
+        name: &str,
+        at_least: Option<Revision>,
+    ) -> Result<Arc<Entry>, Status> {
+        match at_least {
+            None => {
+                self.storage.catch_up().await?;
+            }
+            Some(revision) => self.storage.wait_for(revision).await?,
+        }
+        let key = served.stored.key(namespace, name);
+        let entry = served.stored.cache.get(&key);
+        let entry = entry.ok_or_else(|| Status::not_found(&served.resource.group_resource(), name))?;
+        match &entry.state {
+            State::Readable(_) => Ok(entry),
+            State::Unreadable(why) => Err(read_error(served, &key, why)),
+        }
+    }
+
+    pub async fn list(&self, served: &Served, request: &ListRequest) -> Result<Page, Status> {
+        listing::list(&self.storage, &served.stored, request).await
+    }
+
+    pub async fn watch(&self, served: &Served, request: WatchRequest) -> Result<Watcher, Status> {
+        Watcher::start(Arc::clone(&self.storage), Arc::clone(&served.stored), request).await
+    }
+
+    fn find(&self, group: &str, resource: &str) -> Option<Arc<Served>> {
+        self.table.load().preferred(group, resource).cloned()
+    }
+}
+
+/// What cannot be read is named.
+pub(crate) fn read_error(served: &Served, key: &str, why: &str) -> Status {
+    let message = format!("failed to read {} from the storage: {why}", served.stored.full_key(key));
+    Status::new(500, "StorageReadError", message)
+}
+
+impl Objects for Registry {
+    fn get(&self, group: &str, resource: &str, namespace: &str, name: &str) -> Option<Object> {
+        let served = self.find(group, resource)?;
+        let entry = served.stored.cache.get(&served.stored.key(namespace, name))?;
+        Some(entry.readable()?.object(entry.revision))
+    }
+
+    fn get_fresh<'a>(
+        &'a self,
+        group: &'a str,
+        resource: &'a str,
+        namespace: &'a str,
+        name: &'a str,
+    ) -> BoxFuture<'a, Option<Object>> {
+        Box::pin(async move {
+            self.storage.catch_up().await.ok()?;
+            Objects::get(self, group, resource, namespace, name)
+        })
+    }
+
+    fn list(&self, group: &str, resource: &str, namespace: &str) -> Vec<Object> {
+        let Some(served) = self.find(group, resource) else { return Vec::new() };
+        let objects = served.stored.cache.objects();
+        objects
+            .iter()
+            .filter(|(_, entry)| namespace.is_empty() || entry.namespace() == namespace)
+            .filter_map(|(_, entry)| Some(entry.readable()?.object(entry.revision)))
+            .collect()
+    }
+}

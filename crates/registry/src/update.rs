@@ -1,0 +1,227 @@
+//! Changing an object: PUT and every kind of patch go through here.
+
+use std::sync::Arc;
+
+use pawl_admission::{Attributes, Operation};
+use pawl_kv::Expect;
+use pawl_meta::object::{Meta, Object, metadata_mut};
+use pawl_meta::{Errors, FieldPath, Status};
+use serde_json::json;
+
+use crate::create::settle_namespace;
+use crate::delete::traits;
+use crate::storage::{Put, Written};
+use crate::{Context, CreateRequest, Entry, Registry, Served, State, metadata, read_error};
+
+/// A change to an object.
+pub struct UpdateRequest<'a> {
+    pub namespace: &'a str,
+    pub name: &'a str,
+    /// Empty, or the subresource through which the change comes.
+    pub subresource: &'a str,
+    /// Whether an object that does not exist may be created by this.
+    pub creates: bool,
+    /// Makes the new object from the present one; called again after a conflict.
+    pub change: Change<'a>,
+}
+
+/// What becomes of an object. `None` is the object that does not exist yet.
+pub type Change<'a> = Box<dyn FnMut(Option<&Object>) -> Result<Object, Status> + Send + 'a>;
+
+/// How an update ended.
+pub struct Updated {
+    pub entry: Arc<Entry>,
+    pub created: bool,
+}
+
+/// A patch that names no resourceVersion is tried again when somebody was faster.
+const ATTEMPTS: usize = 20;
+
+impl Registry {
+    pub async fn update(
+        &self,
+        cx: &Context,
+        served: &Served,
+        mut request: UpdateRequest<'_>,
+    ) -> Result<Updated, Status> {
+        let resource = &served.resource;
+        let key = served.stored.key(request.namespace, request.name);
+        self.storage().catch_up().await?;
+        let mut current = served.stored.cache.get(&key);
+        for _ in 0..ATTEMPTS {
+            let Some(entry) = &current else {
+                if !request.creates {
+                    return Err(Status::not_found(&resource.group_resource(), request.name));
+                }
+                let object = (request.change)(None)?;
+                let create = CreateRequest { namespace: request.namespace.to_owned(), object };
+                match self.create(cx, served, create).await {
+                    Ok(entry) => return Ok(Updated { entry, created: true }),
+                    Err(status) if status.reason == "AlreadyExists" && !cx.dry_run => {
+                        self.storage().catch_up().await?;
+                        current = served.stored.cache.get(&key);
+                        continue;
+                    }
+                    Err(status) => return Err(status),
+                }
+            };
+            let old = match &entry.state {
+                State::Readable(readable) => readable.object(entry.revision),
+                State::Unreadable(why) => return Err(read_error(served, &key, why)),
+            };
+            match self.attempt(cx, served, &key, entry, &old, &mut request).await? {
+                Attempt::Done(entry) => return Ok(Updated { entry, created: false }),
+                Attempt::Again(now) => current = now,
+            }
+        }
+        Err(modified(served, request.name))
+    }
+
+    async fn attempt(
+        &self,
+        cx: &Context,
+        served: &Served,
+        key: &str,
+        entry: &Arc<Entry>,
+        old: &Object,
+        request: &mut UpdateRequest<'_>,
+    ) -> Result<Attempt, Status> {
+        let resource = &served.resource;
+        let mut new = (request.change)(Some(old))?;
+        settle_namespace(served, request.namespace, &mut new)?;
+        let group_resource = resource.group_resource();
+        let attributes = Attributes {
+            operation: Operation::Update,
+            resource: &group_resource,
+            kind: &resource.facts.kind,
+            subresource: request.subresource,
+            namespace: if resource.facts.namespaced { request.namespace } else { "" },
+            name: request.name,
+            user: &cx.user.name,
+            groups: &cx.user.groups,
+            dry_run: cx.dry_run,
+            old: Some(old),
+        };
+        self.track(cx, served, Some(old), &mut new)?;
+        self.settings.admission.mutate(&attributes, &mut new, self).await?;
+        let version = new.resource_version().to_owned();
+        check_uid(served, &new, old, request.name)?;
+        match version.as_str() {
+            "" | "0" if !resource.facts.unconditional && request.subresource.is_empty() => {
+                let mut errors = Errors::new();
+                let at = FieldPath::of("metadata").child("resourceVersion");
+                errors.invalid(&at, 0, "must be specified for an update");
+                return Err(Status::invalid(&resource.group_kind(), request.name, &errors));
+            }
+            "" | "0" => {}
+            version => {
+                if version.parse::<u64>().is_err() {
+                    return Err(bad_version(version));
+                }
+                if version != entry.revision.to_string() {
+                    return Err(modified(served, request.name));
+                }
+            }
+        }
+        self.prepare_update(served, request.subresource, &mut new, old);
+        let mut errors = Errors::new();
+        metadata::validate_update(&new, old, &mut errors);
+        pawl_deletion::validate_liens(&new, Some(old), self.settings.liens, &mut errors);
+        self.validate(served, &new, Some(old), &mut errors);
+        if !errors.is_empty() {
+            return Err(Status::invalid(&resource.group_kind(), request.name, &errors));
+        }
+        self.settings.admission.validate(&attributes, Some(&new), self).await?;
+        let value = crate::encode(&new);
+        let unchanged = entry.readable().is_some_and(|r| *r.value() == value);
+        if unchanged && !pawl_deletion::completes(&new, traits(served)) {
+            return Ok(Attempt::Done(Arc::clone(entry)));
+        }
+        let revision = entry.revision;
+        if cx.dry_run {
+            return Ok(Attempt::Done(Arc::new(self.storage().entry(&served.stored, key, revision, value))));
+        }
+        // The change that takes away the last thing that held a deletion completes it.
+        let gone = pawl_deletion::completes(&new, traits(served));
+        let put = (!gone).then(|| Put { value: value.clone(), ttl: self.ttl(served) });
+        match self.storage().write(&served.stored, key, Expect::Revision(revision), put).await? {
+            Written::Applied(written) => {
+                let shown = if gone { revision } else { written };
+                Ok(Attempt::Done(Arc::new(self.storage().entry(&served.stored, key, shown, value))))
+            }
+            Written::Conflict(now) => Ok(Attempt::Again(now)),
+        }
+    }
+
+    /// What a change may not touch stays as it was; generation counts what matters.
+    fn prepare_update(&self, served: &Served, subresource: &str, new: &mut Object, old: &Object) {
+        let facts = &served.resource.facts;
+        let was = old.metadata().cloned().unwrap_or_default();
+        let metadata = metadata_mut(new);
+        for field in
+            ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"]
+        {
+            match was.get(field) {
+                Some(value) => metadata.insert(field.to_owned(), value.clone()),
+                None => metadata.remove(field),
+            };
+        }
+        if subresource.is_empty() {
+            for field in &facts.status {
+                restore(new, old, field);
+            }
+        } else {
+            // A subresource changes what it owns and nothing else: never finalizers or liens.
+            let metadata = metadata_mut(new);
+            for field in ["finalizers", "liens", "ownerReferences"] {
+                match was.get(field) {
+                    Some(value) => metadata.insert(field.to_owned(), value.clone()),
+                    None => metadata.remove(field),
+                };
+            }
+        }
+        self.prepare_kind_update(served, subresource, new, old);
+        let counts =
+            facts.generation.iter().any(|path| pawl_meta::object::at(new, path) != pawl_meta::object::at(old, path));
+        if counts && !facts.generation.is_empty() {
+            metadata_mut(new).insert("generation".to_owned(), json!(old.generation() + 1));
+        }
+    }
+}
+
+enum Attempt {
+    Done(Arc<Entry>),
+    /// Somebody was faster; this is what is there now.
+    Again(Option<Arc<Entry>>),
+}
+
+fn restore(new: &mut Object, old: &Object, field: &str) {
+    match old.get(field) {
+        Some(value) => new.insert(field.to_owned(), value.clone()),
+        None => new.remove(field),
+    };
+}
+
+/// A uid in the new object is a condition.
+fn check_uid(served: &Served, new: &Object, old: &Object, name: &str) -> Result<(), Status> {
+    let uid = new.uid();
+    if uid.is_empty() || uid == old.uid() {
+        return Ok(());
+    }
+    let key = served.stored.full_key(&served.stored.key(old.namespace(), name));
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
+         UID in precondition: {uid}, UID in object meta: {}",
+        old.uid()
+    );
+    Err(Status::conflict(&served.resource.group_resource(), name, why))
+}
+
+fn modified(served: &Served, name: &str) -> Status {
+    let why = "the object has been modified; please apply your changes to the latest version and try again";
+    Status::conflict(&served.resource.group_resource(), name, why)
+}
+
+fn bad_version(version: &str) -> Status {
+    Status::plain_error(format!("strconv.ParseUint: parsing {}: invalid syntax", pawl_meta::go::quote(version)))
+}

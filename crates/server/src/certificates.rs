@@ -1,0 +1,210 @@
+//! The server's own certificates: a CA, a serving certificate, an administrator's client certificate and kubeconfig.
+//! Made once, kept in the certificate directory, used again on every start.
+
+use std::fs;
+use std::io::Write;
+use std::net::IpAddr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    SanType,
+};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+
+use crate::{Error, Settings};
+
+const YEARS: i64 = 10;
+
+/// What the server needs to speak TLS, and where the administrator's kubeconfig is.
+pub struct Identity {
+    pub tls: Arc<ServerConfig>,
+    pub kubeconfig: PathBuf,
+}
+
+/// Reads the certificates, making those that are missing.
+pub fn prepare(settings: &Settings) -> Result<Identity, Error> {
+    fs::create_dir_all(&settings.cert_dir).map_err(Error::file(&settings.cert_dir))?;
+    let ca = Authority::load_or_make(&settings.data_dir.join("pki"))?;
+    let (certificate, key) = serving(settings, &ca)?;
+    let mut roots = vec![ca.certificate_pem.clone()];
+    if let Some(path) = &settings.client_ca {
+        roots.push(fs::read_to_string(path).map_err(Error::file(path))?);
+    }
+    let tls = tls_config(&certificate, &key, &roots)?;
+    let trusted = if settings.tls.is_some() { certificate.clone() } else { ca.certificate_pem.clone() };
+    let kubeconfig = admin(settings, &ca, &trusted)?;
+    Ok(Identity { tls, kubeconfig })
+}
+
+struct Authority {
+    certificate_pem: String,
+    key_pem: String,
+}
+
+impl Authority {
+    fn load_or_make(directory: &Path) -> Result<Self, Error> {
+        fs::create_dir_all(directory).map_err(Error::file(directory))?;
+        let (certificate, key) = (directory.join("ca.crt"), directory.join("ca.key"));
+        if let (Ok(certificate_pem), Ok(key_pem)) = (fs::read_to_string(&certificate), fs::read_to_string(&key)) {
+            return Ok(Self { certificate_pem, key_pem });
+        }
+        let pair = KeyPair::generate().map_err(failed)?;
+        let mut params = params("pawl-ca", &[])?;
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages =
+            vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::CrlSign];
+        let made = params.self_signed(&pair).map_err(failed)?;
+        let this = Self { certificate_pem: made.pem(), key_pem: pair.serialize_pem() };
+        write_private(&key, &this.key_pem)?;
+        write(&certificate, &this.certificate_pem)?;
+        Ok(this)
+    }
+
+    fn sign(&self, params: &CertificateParams) -> Result<(String, String), Error> {
+        let ca_key = KeyPair::from_pem(&self.key_pem).map_err(failed)?;
+        let issuer = Issuer::from_ca_cert_pem(&self.certificate_pem, ca_key).map_err(failed)?;
+        let pair = KeyPair::generate().map_err(failed)?;
+        let made = params.signed_by(&pair, &issuer).map_err(failed)?;
+        Ok((made.pem(), pair.serialize_pem()))
+    }
+}
+
+/// The serving certificate and key, as PEM: given, found in the certificate directory, or made.
+fn serving(settings: &Settings, ca: &Authority) -> Result<(String, String), Error> {
+    let (certificate, key) = match &settings.tls {
+        Some((certificate, key)) => (certificate.clone(), key.clone()),
+        None => (settings.cert_dir.join("apiserver.crt"), settings.cert_dir.join("apiserver.key")),
+    };
+    let read = |path: &Path| fs::read_to_string(path).map_err(Error::file(path));
+    if settings.tls.is_some() || (certificate.exists() && key.exists()) {
+        return Ok((read(&certificate)?, read(&key)?));
+    }
+    let mut names: Vec<SanType> = Vec::new();
+    for name in [
+        "localhost",
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        "kubernetes.default.svc.cluster.local",
+    ] {
+        names.push(SanType::DnsName(name.try_into().map_err(failed)?));
+    }
+    let mut addresses =
+        vec![IpAddr::from([127, 0, 0, 1]), IpAddr::from(std::net::Ipv6Addr::LOCALHOST), settings.service_ip()];
+    for address in [settings.address, settings.advertise] {
+        if !address.is_unspecified() && !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    names.extend(addresses.into_iter().map(SanType::IpAddress));
+    let mut params = params("kube-apiserver", &[])?;
+    params.subject_alt_names = names;
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    let (certificate_pem, key_pem) = ca.sign(&params)?;
+    write_private(&key, &key_pem)?;
+    write(&certificate, &certificate_pem)?;
+    Ok((certificate_pem, key_pem))
+}
+
+/// The administrator's certificate and a kubeconfig that uses it.
+fn admin(settings: &Settings, ca: &Authority, trusted: &str) -> Result<PathBuf, Error> {
+    let directory = settings.data_dir.join("pki");
+    let (certificate, key) = (directory.join("admin.crt"), directory.join("admin.key"));
+    let (certificate_pem, key_pem) = match (fs::read_to_string(&certificate), fs::read_to_string(&key)) {
+        (Ok(certificate), Ok(key)) => (certificate, key),
+        _ => {
+            let mut params = params("admin", &["system:masters"])?;
+            params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+            let (certificate_pem, key_pem) = ca.sign(&params)?;
+            write_private(&key, &key_pem)?;
+            write(&certificate, &certificate_pem)?;
+            (certificate_pem, key_pem)
+        }
+    };
+    let path = settings.data_dir.join("admin.kubeconfig");
+    let host = if settings.address.is_unspecified() { settings.advertise } else { settings.address };
+    let url = format!("https://{}", std::net::SocketAddr::new(host, settings.port));
+    let text = format!(
+        "apiVersion: v1\nkind: Config\nclusters:\n- name: pawl\n  cluster:\n    server: {url}\n    certificate-authority-data: {}\n\
+         users:\n- name: admin\n  user:\n    client-certificate-data: {}\n    client-key-data: {}\n\
+         contexts:\n- name: pawl\n  context:\n    cluster: pawl\n    user: admin\ncurrent-context: pawl\n",
+        BASE64.encode(&trusted),
+        BASE64.encode(&certificate_pem),
+        BASE64.encode(&key_pem),
+    );
+    if fs::read_to_string(&path).ok().as_deref() != Some(&text) {
+        write_private(&path, &text)?;
+    }
+    Ok(path)
+}
+
+fn tls_config(certificate: &str, key: &str, client_roots: &[String]) -> Result<Arc<ServerConfig>, Error> {
+    let bad = |what: &str| Error::Certificate(format!("{what} is not PEM"));
+    let chain: Vec<CertificateDer> = CertificateDer::pem_slice_iter(certificate.as_bytes())
+        .collect::<Result<_, _>>()
+        .map_err(|_| bad("the serving certificate"))?;
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| bad("the serving key"))?;
+    let mut roots = RootCertStore::empty();
+    for pem in client_roots {
+        for root in CertificateDer::pem_slice_iter(pem.as_bytes()) {
+            roots.add(root.map_err(|_| bad("the client CA"))?).map_err(failed)?;
+        }
+    }
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+        .allow_unauthenticated()
+        .build()
+        .map_err(failed)?;
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(failed)?
+        .with_client_cert_verifier(verifier)
+        .with_single_cert(chain, key)
+        .map_err(failed)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+fn params(name: &str, groups: &[&str]) -> Result<CertificateParams, Error> {
+    let mut params = CertificateParams::new(Vec::<String>::new()).map_err(failed)?;
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    for group in groups {
+        params.distinguished_name.push(DnType::OrganizationName, *group);
+    }
+    params.distinguished_name.push(DnType::CommonName, name);
+    let now = time::OffsetDateTime::now_utc();
+    params.not_before = now - time::Duration::hours(1);
+    params.not_after = now + time::Duration::days(365 * YEARS);
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
+    Ok(params)
+}
+
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::Certificate(error.to_string())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Error> {
+    fs::write(path, text).map_err(Error::file(path))
+}
+
+/// A file that only its owner may read, never half there.
+fn write_private(path: &Path, text: &str) -> Result<(), Error> {
+    let fresh = path.with_extension("new");
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&fresh)
+        .map_err(Error::file(&fresh))?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(Error::file(&fresh))?;
+    fs::rename(&fresh, path).map_err(Error::file(path))
+}

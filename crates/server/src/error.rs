@@ -1,0 +1,24 @@
+//! Why a server cannot start.
+
+use std::path::PathBuf;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{0}")]
+    Flag(String),
+    #[error("cannot use {path}: {source}")]
+    File { path: PathBuf, source: std::io::Error },
+    #[error("certificate: {0}")]
+    Certificate(String),
+    #[error("cannot open the store in {path}: {source}")]
+    Store { path: PathBuf, source: pawl_kv::Error },
+    #[error("cannot listen on {address}: {source}")]
+    Listen { address: String, source: std::io::Error },
+}
+
+impl Error {
+    pub fn file(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { path, source }
+    }
+}

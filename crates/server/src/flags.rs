@@ -1,0 +1,174 @@
+//! Flags: one table that feeds parsing, `--help`, the documentation and the tests.
+
+mod table;
+
+use std::collections::BTreeMap;
+
+pub use table::{FLAGS, Flag, Role};
+
+/// What was given on the command line.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    values: BTreeMap<&'static str, Vec<String>>,
+    /// What the user should know about flags that do nothing here.
+    pub warnings: Vec<String>,
+    pub help: bool,
+}
+
+impl Given {
+    /// Reads arguments: `--name=value`, `--name value`, `--name` for switches, `-v=2`, underscores for hyphens.
+    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, String> {
+        let mut given = Self::default();
+        let mut arguments = arguments.into_iter();
+        while let Some(argument) = arguments.next() {
+            let Some(body) = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-')) else {
+                return Err(format!("unknown command {argument:?}"));
+            };
+            let (name, value) = match body.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (body, None),
+            };
+            let name = name.replace('_', "-");
+            if matches!(name.as_str(), "help" | "h") {
+                given.help = true;
+                continue;
+            }
+            let Some(flag) = FLAGS.iter().find(|f| f.name == name) else {
+                return Err(format!("unknown flag: --{name}"));
+            };
+            let value = match value {
+                Some(value) => value,
+                None if flag.is_switch => "true".to_owned(),
+                None => arguments.next().ok_or_else(|| format!("flag needs an argument: --{name}"))?,
+            };
+            match flag.role {
+                Role::Used => {}
+                Role::Inert => given.warnings.push(format!("--{name} is accepted for compatibility and does nothing")),
+                Role::Refused(why) => return Err(format!("--{name} is not supported yet: {why}")),
+            }
+            given.values.entry(flag.name).or_default().push(value);
+        }
+        Ok(given)
+    }
+
+    /// The last value of a flag, if it was given.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        debug_assert!(FLAGS.iter().any(|f| f.name == name), "no such flag: {name}");
+        self.values.get(name).and_then(|v| v.last()).map(String::as_str)
+    }
+
+    /// The value of a flag or its default.
+    pub fn value(&self, name: &str) -> &str {
+        self.get(name).or_else(|| FLAGS.iter().find(|f| f.name == name).map(|f| f.default)).unwrap_or_default()
+    }
+
+    /// All values of a flag that may be repeated and holds comma lists.
+    pub fn list(&self, name: &str) -> Vec<String> {
+        let values = self.values.get(name).map(Vec::as_slice).unwrap_or_default();
+        values.iter().flat_map(|v| v.split(',')).map(str::trim).filter(|v| !v.is_empty()).map(str::to_owned).collect()
+    }
+
+    pub fn switch(&self, name: &str) -> Result<bool, String> {
+        match self.value(name) {
+            "true" | "1" | "t" | "T" | "True" | "TRUE" => Ok(true),
+            "false" | "0" | "f" | "F" | "False" | "FALSE" | "" => Ok(false),
+            other => Err(invalid(name, other, &format!("strconv.ParseBool: parsing {other:?}: invalid syntax"))),
+        }
+    }
+
+    pub fn number(&self, name: &str) -> Result<u64, String> {
+        let text = self.value(name);
+        text.parse().map_err(|_| invalid(name, text, &format!("strconv.ParseInt: parsing {text:?}: invalid syntax")))
+    }
+
+    /// A duration as Go writes it: `1h30m`, `500ms`.
+    pub fn duration(&self, name: &str) -> Result<std::time::Duration, String> {
+        let text = self.value(name);
+        parse_duration(text).ok_or_else(|| invalid(name, text, &format!("time: invalid duration {text:?}")))
+    }
+}
+
+fn invalid(name: &str, value: &str, why: &str) -> String {
+    format!("invalid argument {value:?} for \"--{name}\" flag: {why}")
+}
+
+fn parse_duration(text: &str) -> Option<std::time::Duration> {
+    if text == "0" {
+        return Some(std::time::Duration::ZERO);
+    }
+    let mut rest = text;
+    let mut seconds = 0.0;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let number: f64 = rest.get(..digits)?.parse().ok()?;
+        rest = rest.get(digits..)?;
+        let (unit, factor) =
+            [("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("ns", 1e-9), ("h", 3600.0), ("m", 60.0), ("s", 1.0)]
+                .into_iter()
+                .find(|(unit, _)| rest.starts_with(unit))?;
+        seconds += number * factor;
+        rest = rest.get(unit.len()..)?;
+    }
+    (!text.is_empty() && seconds.is_finite()).then(|| std::time::Duration::from_secs_f64(seconds))
+}
+
+/// The text of `--help`.
+pub fn help() -> String {
+    let mut out = String::from(
+        "Pawl: a Kubernetes API server in one binary that keeps a control plane from losing what it holds.\n\n\
+         Usage:\n  pawl serve [flags]\n  pawl version\n  pawl help\n\nFlags of 'pawl serve':\n",
+    );
+    for flag in FLAGS.iter().filter(|f| f.role == Role::Used) {
+        let default = if flag.default.is_empty() { String::new() } else { format!(" (default {})", flag.default) };
+        out.push_str(&format!("      --{:<38} {}{default}\n", flag.name, flag.about));
+    }
+    out.push_str("\nFeature gates (--feature-gates):\n");
+    for gate in &crate::gates::GATES {
+        out.push_str(&format!("      {:<40} {} (default {})\n", gate.name, gate.about, gate.default));
+    }
+    out.push_str("\nOther flags of kube-apiserver are accepted and do nothing, with a warning; those whose absence\nwould be a security hole are refused.\n");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<Given, String> {
+        Given::parse(arguments.iter().map(|a| (*a).to_owned()))
+    }
+
+    #[test]
+    fn flags_are_read_as_upstream_reads_them() {
+        let given =
+            parse(&["--data_dir=/x", "--secure-port", "7000", "-v=2", "--api-audiences=a,b", "--api-audiences=c"])
+                .unwrap();
+        assert_eq!(given.value("data-dir"), "/x");
+        assert_eq!(given.number("secure-port"), Ok(7000));
+        assert_eq!(given.list("api-audiences"), ["a", "b", "c"]);
+        assert_eq!(parse(&["--nope"]).unwrap_err(), "unknown flag: --nope");
+        assert_eq!(parse(&["--data-dir"]).unwrap_err(), "flag needs an argument: --data-dir");
+        assert!(parse(&["--encryption-provider-config=x"]).unwrap_err().contains("not supported yet"));
+        assert_eq!(parse(&["--kubelet-port=1"]).unwrap().warnings.len(), 1);
+        assert!(parse(&["serve"]).is_err());
+    }
+
+    #[test]
+    fn durations_are_gos() {
+        for (text, millis) in
+            [("1h30m", Some(5_400_000)), ("500ms", Some(500)), ("0", Some(0)), ("5", None), ("", None), ("1x", None)]
+        {
+            assert_eq!(parse_duration(text).map(|d| d.as_millis()), millis, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_table_has_each_flag_once_and_help_names_what_is_used() {
+        let help = help();
+        for (i, flag) in FLAGS.iter().enumerate() {
+            assert!(FLAGS.iter().skip(i + 1).all(|f| f.name != flag.name), "--{} is there twice", flag.name);
+            assert_eq!(flag.role == Role::Used, help.contains(&format!("--{} ", flag.name)), "--{}", flag.name);
+        }
+        assert!(!help.contains("--insecure-port"));
+    }
+}

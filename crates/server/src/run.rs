@@ -1,0 +1,133 @@
+//! From settings to a server that answers, and back to nothing.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pawl_admission::{Chain, NamespaceLifecycle};
+use pawl_http::{Api, Health, Limits, Server, ServerOptions};
+use pawl_kv::Kv;
+use pawl_registry::{Identity, Registry};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::access::OpenAccess;
+use crate::documents::FromTable;
+use crate::{Error, Settings, certificates, notify};
+
+/// A server that answers.
+pub struct Running {
+    pub url: String,
+    pub kubeconfig: PathBuf,
+    health: Arc<Health>,
+    serving: JoinHandle<()>,
+}
+
+impl Running {
+    /// Stops: not ready at once, watches end, requests in flight finish.
+    pub async fn stop(self) {
+        self.health.stop();
+        let _ = self.serving.await;
+    }
+}
+
+/// Starts a server. It listens only once it can answer.
+pub async fn start(settings: Settings) -> Result<Running, Error> {
+    std::fs::create_dir_all(&settings.data_dir).map_err(Error::file(&settings.data_dir))?;
+    let store_dir = settings.data_dir.join("store");
+    let options = pawl_kv_embedded::Options { history: settings.history, ..Default::default() };
+    let failed = |source| Error::Store { path: store_dir.clone(), source };
+    let store: Arc<dyn Kv> = pawl_kv_embedded::Store::open(&store_dir, options).map_err(failed)?;
+    // Only the owner of the store makes certificates: a second server on the same directory has been refused by now.
+    let identity = certificates::prepare(&settings)?;
+    let registry_settings = pawl_registry::Settings {
+        admission: Chain::new(vec![Arc::new(NamespaceLifecycle)]),
+        liens: settings.gates.enabled("InUseProtection"),
+        event_ttl: settings.event_ttl,
+    };
+    let resources = pawl_kinds::builtin();
+    let (registry, revision) =
+        Registry::open(Arc::clone(&store), Box::new(Identity), resources, registry_settings).await.map_err(failed)?;
+    let registry = Arc::new(registry);
+    let follower = Arc::clone(&registry);
+    let following = tokio::spawn(async move {
+        if let Err(error) = follower.follow(revision).await {
+            tracing::error!(%error, "the caches no longer follow the store");
+        }
+    });
+    let checked = Arc::clone(&store);
+    let caches = following.abort_handle();
+    let health = Arc::new(Health::new(vec![
+        ("etcd", Box::new(move || checked.health().map_err(|e| e.to_string()))),
+        ("watch-cache", Box::new(move || if caches.is_finished() { Err("not following".to_owned()) } else { Ok(()) })),
+    ]));
+    let limits = Limits {
+        reading: settings.reading,
+        mutating: settings.mutating,
+        request_timeout: settings.request_timeout,
+        min_watch_timeout: settings.min_watch_timeout.max(Duration::from_secs(1)),
+        ..Limits::default()
+    };
+    let api = Arc::new(Api::new(
+        Arc::clone(&registry),
+        Box::new(OpenAccess::new(settings.token_file.as_deref())?),
+        Box::new(FromTable { registry: Arc::clone(&registry) }),
+        Arc::clone(&health),
+        limits,
+        version(),
+        settings.gates.enabled("ServerSideFieldValidation"),
+    ));
+    let (_tls, tls) = watch::channel(identity.tls);
+    let address = std::net::SocketAddr::new(settings.address, settings.port);
+    let listener =
+        TcpListener::bind(address).await.map_err(|source| Error::Listen { address: address.to_string(), source })?;
+    let local = listener.local_addr().unwrap_or(address);
+    let server = Server::new(api, tls, ServerOptions::default());
+    let serving = tokio::spawn(async move {
+        server.run(listener).await;
+        following.abort();
+    });
+    notify::ready();
+    Ok(Running { url: format!("https://{local}"), kubeconfig: identity.kubeconfig, health, serving })
+}
+
+/// Runs a server until it is told to stop.
+pub async fn serve(settings: Settings, announce: impl FnOnce(&Running)) -> Result<(), Error> {
+    for warning in &settings.warnings {
+        tracing::warn!("{warning}");
+    }
+    let signals =
+        |kind| tokio::signal::unix::signal(kind).map_err(|source| Error::File { path: "signals".into(), source });
+    let mut terminate = signals(tokio::signal::unix::SignalKind::terminate())?;
+    let mut interrupt = signals(tokio::signal::unix::SignalKind::interrupt())?;
+    let running = start(settings).await?;
+    announce(&running);
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    tracing::info!("stopping");
+    running.stop().await;
+    Ok(())
+}
+
+/// What `/version` says: a version that clients know, with our own in it.
+pub fn version() -> Value {
+    json!({
+        "major": "1",
+        "minor": "36",
+        "emulationMajor": "1",
+        "emulationMinor": "36",
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": "35",
+        "gitVersion": concat!("v1.36.4+pawl.", env!("CARGO_PKG_VERSION")),
+        "gitCommit": "unknown",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "none",
+        "compiler": "rustc",
+        "platform": concat!("linux/", env!("PAWL_ARCH")),
+    })
+}

@@ -1,0 +1,124 @@
+//! What a server is told: flags, read and checked.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::Error;
+use crate::flags::Given;
+use crate::gates::Gates;
+
+/// A server's settings.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub data_dir: PathBuf,
+    pub cert_dir: PathBuf,
+    pub address: IpAddr,
+    pub port: u16,
+    pub advertise: IpAddr,
+    pub tls: Option<(PathBuf, PathBuf)>,
+    pub client_ca: Option<PathBuf>,
+    pub token_file: Option<PathBuf>,
+    pub service_range: (IpAddr, u8),
+    pub gates: Gates,
+    pub reading: usize,
+    pub mutating: usize,
+    pub request_timeout: Duration,
+    pub min_watch_timeout: Duration,
+    pub event_ttl: Duration,
+    pub history: Duration,
+    pub warnings: Vec<String>,
+}
+
+impl Settings {
+    pub fn read(given: &Given) -> Result<Self, Error> {
+        let flag = Error::Flag;
+        let path = |name: &str| given.get(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        if given.get("etcd-servers").is_some() && given.get("data-dir").is_none() {
+            return Err(flag(
+                "--etcd-servers: this version has no etcd backend; give --data-dir to use the embedded store instead"
+                    .into(),
+            ));
+        }
+        let data_dir = PathBuf::from(given.value("data-dir"));
+        let address: IpAddr = parse(given, "bind-address")?;
+        let advertise = match given.get("advertise-address") {
+            Some(_) => parse(given, "advertise-address")?,
+            None if address.is_unspecified() => IpAddr::from([127, 0, 0, 1]),
+            None => address,
+        };
+        let tls = match (path("tls-cert-file"), path("tls-private-key-file")) {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (None, None) => None,
+            _ => return Err(flag("--tls-cert-file and --tls-private-key-file must be given together".into())),
+        };
+        let gates = Gates::parse(&given.list("feature-gates").join(",")).map_err(|why| {
+            flag(format!("invalid argument {:?} for \"--feature-gates\" flag: {why}", given.value("feature-gates")))
+        })?;
+        let mut warnings = given.warnings.clone();
+        warnings.extend(gates.unknown.iter().map(|g| format!("feature gate {g} means nothing here")));
+        if given.get("etcd-servers").is_some() {
+            warnings.push("--etcd-servers is ignored: --data-dir chooses the embedded store".to_owned());
+        }
+        let count =
+            |name: &str| given.number(name).map_err(flag).map(|n| usize::try_from(n).unwrap_or(usize::MAX >> 4));
+        Ok(Self {
+            cert_dir: path("cert-dir").unwrap_or_else(|| data_dir.join("pki")),
+            data_dir,
+            address,
+            port: given.number("secure-port").map_err(flag).and_then(|n| {
+                u16::try_from(n).map_err(|_| flag(format!("--secure-port {n} must be between 0 and 65535")))
+            })?,
+            advertise,
+            tls,
+            client_ca: path("client-ca-file"),
+            token_file: path("token-auth-file"),
+            service_range: service_range(given.value("service-cluster-ip-range"))?,
+            gates,
+            reading: count("max-requests-inflight")?,
+            mutating: count("max-mutating-requests-inflight")?,
+            request_timeout: given.duration("request-timeout").map_err(flag)?,
+            min_watch_timeout: Duration::from_secs(given.number("min-request-timeout").map_err(flag)?),
+            event_ttl: given.duration("event-ttl").map_err(flag)?,
+            history: given.duration("history").map_err(flag)?,
+            warnings,
+        })
+    }
+
+    /// The first address of the service range: the `kubernetes` service.
+    pub fn service_ip(&self) -> IpAddr {
+        match self.service_range.0 {
+            IpAddr::V4(base) => IpAddr::V4((u32::from(base).wrapping_add(1)).into()),
+            IpAddr::V6(base) => IpAddr::V6((u128::from(base).wrapping_add(1)).into()),
+        }
+    }
+}
+
+fn parse<T: std::str::FromStr>(given: &Given, name: &str) -> Result<T, Error> {
+    let text = given.value(name);
+    text.parse().map_err(|_| {
+        Error::Flag(format!("invalid argument {text:?} for \"--{name}\" flag: failed to parse IP: {text:?}"))
+    })
+}
+
+fn service_range(text: &str) -> Result<(IpAddr, u8), Error> {
+    let wrong = || {
+        Error::Flag(format!(
+            "invalid argument {text:?} for \"--service-cluster-ip-range\" flag: invalid CIDR address: {text}"
+        ))
+    };
+    let first = text.split(',').next().unwrap_or_default();
+    let (address, bits) = first.split_once('/').ok_or_else(wrong)?;
+    let address: IpAddr = address.parse().map_err(|_| wrong())?;
+    let bits: u8 = bits.parse().map_err(|_| wrong())?;
+    let width = if address.is_ipv4() { 32 } else { 128 };
+    if bits > width {
+        return Err(wrong());
+    }
+    // The base of the range, whatever address in it was given.
+    let base = match address {
+        IpAddr::V4(a) => IpAddr::V4((u32::from(a) & u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0)).into()),
+        IpAddr::V6(a) => IpAddr::V6((u128::from(a) & u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0)).into()),
+    };
+    Ok((base, bits))
+}
