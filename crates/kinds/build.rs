@@ -7,12 +7,16 @@
 use std::path::Path;
 use std::{env, fs, io};
 
+use k8s_openapi::apimachinery::pkg::{apis::meta, runtime::RawExtension};
 use k8s_openapi::schemars::{JsonSchema, SchemaGenerator};
 
 /// Calls `$of` with every named type.
 macro_rules! types {
     ($of:ident, $generator:ident: $($($module:ident)::+: $($name:ident),+;)+) => {
-        $($($of::<k8s_openapi::$($module)::+::$name>(&mut $generator);)+)+
+        $({
+            use k8s_openapi::$($module)::+::{$($name),+};
+            $($of::<$name>(&mut $generator);)+
+        })+
     };
 }
 
@@ -55,6 +59,7 @@ fn main() -> io::Result<()> {
             Status;
         apimachinery::pkg::version: Info;
     }
+    ask::<meta::v1::WatchEvent<RawExtension>>(&mut generator);
     let mut text = String::new();
     for (name, schema) in generator.definitions() {
         describe(&mut text, name, schema);

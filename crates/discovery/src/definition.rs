@@ -225,6 +225,10 @@ impl<'s> Writer<'_, 's> {
         for field in &object.fields {
             let mut property = self.field(schema, field);
             property.description = name.and_then(|name| descriptions::of_field(name, &field.name));
+            if list {
+                // Lists are described nowhere; what they have in common with a status reads the same.
+                property.description = property.description.or_else(|| descriptions::of_field(STATUS, &field.name));
+            }
             if list && &*field.name == "items" {
                 property.extensions.list_type = None;
             }

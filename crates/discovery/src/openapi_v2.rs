@@ -14,9 +14,12 @@ use crate::operations::{ANY, Operation, Paths};
 use crate::parameters::{Parameter, Place};
 use crate::{paths, protobuf};
 
-/// The media types of the two forms.
+/// The media types of the two forms, as answered.
 pub const JSON: &str = "application/json";
-pub const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+pub const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
+/// The older name by which clients still ask for [`PROTOBUF`]. It is no valid media type: an answer that says it is refused.
+pub const PROTOBUF_ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 
 /// The document as JSON.
 pub fn json(resources: &[&Resource]) -> Vec<u8> {
@@ -101,7 +104,7 @@ pub(crate) enum ParameterItem {
         name: &'static str,
         #[serde(skip_serializing_if = "Option::is_none")]
         required: Option<bool>,
-        schema: Definition<'static>,
+        schema: Box<Definition<'static>>,
     },
 }
 
@@ -169,7 +172,7 @@ fn path_item<'r>(
             place: "body",
             name: "body",
             required: body.required.then_some(true),
-            schema: Definition::reference(Dialect::V2, &body.name),
+            schema: Box::new(Definition::reference(Dialect::V2, &body.name)),
         });
         let own = operation.parameters.iter().filter(|p| !shared.contains(p)).map(|p| refer(p, parameters));
         objects.insert(

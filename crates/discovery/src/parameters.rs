@@ -91,18 +91,16 @@ pub(crate) fn query(set: Set) -> impl Iterator<Item = Parameter<'static>> {
 }
 
 /// The parameters in the braces of a path.
-pub(crate) fn in_path(path: &str) -> impl Iterator<Item = Parameter<'static>> {
+pub(crate) fn in_path(path: &str) -> Vec<Parameter<'static>> {
     const PATH: [(&str, &str, &str); 3] = [
         ("{name}", "name", "The name of the object."),
         ("{namespace}", "namespace", "The namespace of the object."),
         ("{path}", "path", "The path below the object that the request goes to."),
     ];
-    PATH.iter().filter(move |(braces, _, _)| path.contains(braces)).map(|&(_, name, text)| Parameter {
-        name,
-        place: Place::Path,
-        kind: STRING,
-        description: Some(text),
-    })
+    let named = PATH.iter().filter(|(braces, _, _)| path.contains(braces));
+    named
+        .map(|&(_, name, text)| Parameter { name, place: Place::Path, kind: STRING, description: Some(text) })
+        .collect()
 }
 
 /// The options of a connection, which stand in the query: those fields of their type that are plain values.

@@ -1,5 +1,7 @@
 //! The protobuf form of the Swagger document, read back by number and compared with the JSON form.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail so")]
+
 use pawl_discovery::openapi_v2;
 use pawl_kinds::Resource;
 use serde_json::{Map, Value, json};
@@ -19,16 +21,10 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, &[u8])> {
 }
 
 fn number(bytes: &mut &[u8]) -> u64 {
-    let mut value = 0;
-    for shift in (0..).step_by(7) {
-        let byte = bytes[0];
-        *bytes = &bytes[1..];
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return value;
-        }
-    }
-    unreachable!()
+    let length = 1 + bytes.iter().position(|byte| byte & 0x80 == 0).unwrap();
+    let (digits, rest) = bytes.split_at(length);
+    *bytes = rest;
+    digits.iter().rev().fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f))
 }
 
 fn all(bytes: &[u8], field: u64) -> Vec<&[u8]> {
