@@ -42,8 +42,21 @@ pub trait Access: Send + Sync + 'static {
 
 /// Documents that say what is served; built when asked for.
 pub trait Documents: Send + Sync + 'static {
+    /// `/`, `/api`, `/apis` and what is below them, in their plain form.
     fn discovery(&self, path: &str) -> Option<Value>;
-    fn aggregated(&self, core: bool, version: &str) -> Option<Value>;
+    /// `/api` or `/apis` with everything below in one document.
+    fn aggregated(&self, core: bool) -> Option<Blob>;
+    fn openapi_v3_index(&self) -> Option<Blob>;
+    /// One of the documents that the index names.
+    fn openapi_v3(&self, key: &str) -> Option<Blob>;
+    fn openapi_v2(&self, protobuf: bool) -> Option<Blob>;
+}
+
+/// A finished document and its entity tag.
+#[derive(Clone, Debug)]
+pub struct Blob {
+    pub bytes: Bytes,
+    pub etag: String,
 }
 
 /// What a client may use up.

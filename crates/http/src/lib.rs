@@ -15,7 +15,7 @@ mod render;
 mod request;
 mod respond;
 
-pub use api::{Access, Api, Documents, Limits, Peer};
+pub use api::{Access, Api, Blob, Documents, Limits, Peer};
 pub use body::Body;
 pub use connection::{Server, ServerOptions};
 pub use health::Health;

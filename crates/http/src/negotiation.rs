@@ -150,23 +150,19 @@ fn accept(headers: &HeaderMap) -> String {
     values.join(",")
 }
 
-/// The form of an aggregated discovery document, if one is asked for before plain JSON.
-pub fn discovery_version(headers: &HeaderMap) -> Option<&'static str> {
+/// Whether an aggregated discovery document is asked for before a plain one.
+pub fn wants_aggregated(headers: &HeaderMap) -> bool {
     let header = accept(headers);
     let mut clauses: Vec<Clause> = header.split(',').filter_map(|c| Clause::parse(c.trim())).collect();
     clauses.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-    for clause in &clauses {
-        if clause.media().is_none() {
-            continue;
-        }
+    for clause in clauses.iter().filter(|c| c.media().is_some()) {
         match (clause.param("as"), clause.param("g"), clause.param("v")) {
-            ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => return Some("v2"),
-            ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2beta1") => return Some("v2beta1"),
-            ("", _, _) => return None,
+            ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => return true,
+            ("", _, _) => return false,
             _ => {}
         }
     }
-    None
+    false
 }
 
 /// The media type of a body, without its parameters; JSON when it says nothing.

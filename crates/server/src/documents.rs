@@ -1,21 +1,131 @@
-//! Discovery documents, from the table of resources.
+//! What the server says about itself: built from the table of resources when asked for, kept until the table changes.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 
-use pawl_http::Documents;
-use pawl_registry::Registry;
-use serde_json::Value;
+use pawl_discovery::{aggregated, legacy, openapi_v2, openapi_v3};
+use pawl_http::{Blob, Documents};
+use pawl_kinds::Resource;
+use pawl_registry::{Registry, Table};
+use serde_json::{Value, json};
 
 pub struct FromTable {
-    pub registry: Arc<Registry>,
+    registry: Arc<Registry>,
+    /// The address that clients are told to use.
+    address: String,
+    kept: Mutex<Kept>,
+}
+
+/// Documents of one table.
+#[derive(Default)]
+struct Kept {
+    table: Option<Arc<Table>>,
+    blobs: HashMap<String, Blob>,
+}
+
+impl FromTable {
+    pub fn new(registry: Arc<Registry>, address: SocketAddr) -> Self {
+        Self { registry, address: address.to_string(), kept: Mutex::default() }
+    }
+
+    /// A document of the present table, built unless it was asked for before.
+    fn keep(&self, key: &str, build: impl FnOnce(&[&Resource]) -> Option<Vec<u8>>) -> Option<Blob> {
+        let table = self.registry.table();
+        {
+            let mut kept = self.kept.lock().unwrap_or_else(|e| e.into_inner());
+            if !kept.table.as_ref().is_some_and(|t| Arc::ptr_eq(t, &table)) {
+                *kept = Kept { table: Some(Arc::clone(&table)), blobs: HashMap::new() };
+            }
+            if let Some(blob) = kept.blobs.get(key) {
+                return Some(blob.clone());
+            }
+        }
+        let bytes = build(&resources(&table))?;
+        let blob = Blob { etag: pawl_discovery::etag(&bytes), bytes: bytes.into() };
+        let mut kept = self.kept.lock().unwrap_or_else(|e| e.into_inner());
+        kept.blobs.insert(key.to_owned(), blob.clone());
+        Some(blob)
+    }
+
+    fn root(&self, table: &Table) -> Value {
+        let mut paths: Vec<String> = [
+            "/.well-known/openid-configuration",
+            "/api",
+            "/api/v1",
+            "/apis",
+            "/apis/",
+            "/healthz",
+            "/healthz/etcd",
+            "/healthz/ping",
+            "/livez",
+            "/livez/etcd",
+            "/livez/ping",
+            "/metrics",
+            "/openapi/v2",
+            "/openapi/v3",
+            "/openapi/v3/",
+            "/openid/v1/jwks",
+            "/readyz",
+            "/readyz/etcd",
+            "/readyz/ping",
+            "/version",
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        for served in table.served().iter().filter(|s| !s.resource.facts.group.is_empty()) {
+            paths.push(format!("/apis/{}", served.resource.facts.group));
+            paths.push(format!("/apis/{}", served.resource.group_version()));
+        }
+        paths.sort();
+        paths.dedup();
+        json!({"paths": paths})
+    }
+}
+
+fn resources(table: &Table) -> Vec<&Resource> {
+    table.served().iter().map(|s| &s.resource).collect()
 }
 
 impl Documents for FromTable {
-    fn discovery(&self, _path: &str) -> Option<Value> {
-        None
+    fn discovery(&self, path: &str) -> Option<Value> {
+        let table = self.registry.table();
+        let resources = resources(&table);
+        let parts: Vec<&str> = path.split('/').filter(|p| !p.is_empty()).collect();
+        let document = match parts.as_slice() {
+            [] => Ok(self.root(&table)),
+            ["api"] => serde_json::to_value(legacy::api_versions(&resources, &self.address)),
+            ["api", version] => serde_json::to_value(legacy::resource_list(&resources, "", version)?),
+            ["apis"] => serde_json::to_value(legacy::group_list(&resources)),
+            ["apis", group] => serde_json::to_value(legacy::group(&resources, group)?),
+            ["apis", group, version] => serde_json::to_value(legacy::resource_list(&resources, group, version)?),
+            _ => return None,
+        };
+        document.ok()
     }
 
-    fn aggregated(&self, _core: bool, _version: &str) -> Option<Value> {
-        None
+    fn aggregated(&self, core: bool) -> Option<Blob> {
+        let root = if core { aggregated::Root::Core } else { aggregated::Root::Groups };
+        self.keep(if core { "aggregated/api" } else { "aggregated/apis" }, |resources| {
+            serde_json::to_vec(&aggregated::document(resources, root)).ok()
+        })
+    }
+
+    fn openapi_v3_index(&self) -> Option<Blob> {
+        self.keep("v3", |resources| serde_json::to_vec(&openapi_v3::index(resources)).ok())
+    }
+
+    fn openapi_v3(&self, key: &str) -> Option<Blob> {
+        let mut blob = self.keep(&format!("v3/{key}"), |resources| openapi_v3::document(resources, key))?;
+        blob.etag = openapi_v3::hash(&resources(&self.registry.table()), key)?;
+        Some(blob)
+    }
+
+    fn openapi_v2(&self, protobuf: bool) -> Option<Blob> {
+        if protobuf {
+            self.keep("v2.pb", |resources| Some(openapi_v2::protobuf(resources)))
+        } else {
+            self.keep("v2", |resources| Some(openapi_v2::json(resources)))
+        }
     }
 }

@@ -73,7 +73,7 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
     let api = Arc::new(Api::new(
         Arc::clone(&registry),
         Box::new(OpenAccess::new(settings.token_file.as_deref())?),
-        Box::new(FromTable { registry: Arc::clone(&registry) }),
+        Box::new(FromTable::new(Arc::clone(&registry), std::net::SocketAddr::new(settings.advertise, settings.port))),
         Arc::clone(&health),
         limits,
         version(),

@@ -1,9 +1,10 @@
 //! Everything that is not a resource: health, version, metrics, discovery.
 
+use http::header::{ACCEPT, CACHE_CONTROL, ETAG, HeaderValue, IF_NONE_MATCH, LOCATION, VARY};
 use http::{Method, Response};
 use pawl_meta::Status;
 
-use crate::api::{Api, Call};
+use crate::api::{Api, Blob, Call};
 use crate::body::Body;
 use crate::{negotiation, respond};
 
@@ -38,15 +39,21 @@ enum Found {
 }
 
 fn discovery(api: &Api, call: &Call, path: &str) -> Result<Option<Response<Body>>, Status> {
-    if let ("/api" | "/apis", Some(version)) = (path, negotiation::discovery_version(&call.headers)) {
-        let document = api.documents.aggregated(path == "/api", version);
-        return Ok(document.map(|document| {
-            let content_type = match version {
-                "v2" => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
-                _ => "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList",
-            };
-            respond::with(200, content_type, Body::from(document.to_string() + "\n"))
-        }));
+    if let "/api" | "/apis" = path
+        && negotiation::wants_aggregated(&call.headers)
+    {
+        let content_type = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+        return Ok(api.documents.aggregated(path == "/api").map(|blob| tagged(call, &blob, content_type)));
+    }
+    match path {
+        "/openapi/v2" => return Ok(openapi_v2(api, call)),
+        "/openapi/v3" => {
+            return Ok(api.documents.openapi_v3_index().map(|blob| tagged(call, &blob, "text/plain; charset=utf-8")));
+        }
+        _ => {}
+    }
+    if let Some(key) = path.strip_prefix("/openapi/v3/") {
+        return Ok(openapi_v3(api, call, key));
     }
     let Some(document) = api.documents.discovery(path) else { return Ok(None) };
     // What cannot be had is said as for objects.
@@ -54,6 +61,46 @@ fn discovery(api: &Api, call: &Call, path: &str) -> Result<Option<Response<Body>
         Err(status) if status.details.is_some() => Err(status),
         _ => Ok(Some(call.document(&document))),
     }
+}
+
+fn openapi_v2(api: &Api, call: &Call) -> Option<Response<Body>> {
+    let accept = call.headers.get(ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let protobuf = accept.contains("com.github.proto-openapi.spec.v2");
+    // Clients ask for `@v1.0` and refuse an answer that says so: it is no media type.
+    let content_type =
+        if protobuf { "application/com.github.proto-openapi.spec.v2.v1.0+protobuf" } else { "application/json" };
+    api.documents.openapi_v2(protobuf).map(|blob| tagged(call, &blob, content_type))
+}
+
+/// A document of the index. With the right hash it never changes; with a wrong one the client is sent to the right one.
+fn openapi_v3(api: &Api, call: &Call, key: &str) -> Option<Response<Body>> {
+    let blob = api.documents.openapi_v3(key)?;
+    let hash = call.query.get("hash").unwrap_or_default();
+    if !hash.is_empty() && hash != blob.etag {
+        let mut response = respond::with(301, "text/plain; charset=utf-8", Body::Empty);
+        let location = HeaderValue::from_str(&format!("/openapi/v3/{key}?hash={}", blob.etag)).ok()?;
+        response.headers_mut().insert(LOCATION, location);
+        return Some(response);
+    }
+    let mut response = tagged(call, &blob, "application/json");
+    if !hash.is_empty() {
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
+    }
+    Some(response)
+}
+
+/// A document with its tag; 304 for who has it already.
+fn tagged(call: &Call, blob: &Blob, content_type: &'static str) -> Response<Body> {
+    let tag = format!("\"{}\"", blob.etag);
+    let known = call.headers.get(IF_NONE_MATCH).and_then(|v| v.to_str().ok()).is_some_and(|v| v.contains(&tag));
+    let (code, body) = if known { (304, Body::Empty) } else { (200, Body::Full(blob.bytes.clone())) };
+    let mut response = respond::with(code, content_type, body);
+    let headers = response.headers_mut();
+    headers.insert(VARY, HeaderValue::from_static("Accept"));
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        headers.insert(ETAG, tag);
+    }
+    response
 }
 
 /// A version of the core group that is not served is an API error; everything else is just not there.
