@@ -151,7 +151,8 @@ impl<'f> Reader<'f> {
                 _ => item,
             };
             let item = self.node(item_kind.trim_start_matches('*'), &[])?;
-            let mut node = Node::new(NodeKind::List(item), go_name(if wrapped { wrapper.unwrap_or(kind) } else { kind }));
+            let mut node =
+                Node::new(NodeKind::List(item), go_name(if wrapped { wrapper.unwrap_or(kind) } else { kind }));
             node.wrapped = wrapped;
             node
         } else if let Some(value) = kind.strip_prefix("map[string]") {

@@ -6,7 +6,7 @@ use crate::{Field, NodeId, NodeKind, Object, Presence, Scalar, Schema};
 
 impl Schema {
     /// Adds what is always on the wire to an object in which it is missing.
-    pub(crate) fn complete(&self, object: &Object, map: &mut Map<String, Value>) {
+    pub fn complete(&self, object: &Object, map: &mut Map<String, Value>) {
         for field in &object.fields {
             if !map.contains_key(&*field.name)
                 && let Some(value) = self.written_when_absent(field)
