@@ -90,17 +90,21 @@ pub fn daemon_set_first_generation(object: &mut Map<String, Value>) {
     set_template_generation(object, generation);
 }
 
+fn template(object: &Map<String, Value>) -> Option<&Value> {
+    read::map(object, "spec").and_then(|spec| spec.get("template"))
+}
+
 /// Every other template counts one more.
 pub fn daemon_set_next_generation(new: &mut Map<String, Value>, old: &Map<String, Value>) {
-    let template =
-        |object: &Map<String, Value>| read::map(object, "spec").and_then(|spec| spec.get("template")).cloned();
-    let changed = !equal(template(new).as_ref(), template(old).as_ref());
+    let changed = !equal(template(new), template(old));
     set_template_generation(new, template_generation(old) + i64::from(changed));
 }
 
-/// The data of a revision is an object. That it is there was checked before.
+/// The data of a revision is an object, which may be empty.
 pub fn revision_data_object(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    if object.get("data").is_some_and(|data| !data.is_null() && !data.is_object()) {
-        errors.required(&path.child("data"), "data must be a valid JSON object");
+    match object.get("data") {
+        None | Some(Value::Null) => errors.required(&path.child("data"), "data is mandatory"),
+        Some(Value::Object(_)) => {}
+        Some(_) => errors.required(&path.child("data"), "data must be a valid JSON object"),
     }
 }

@@ -207,7 +207,7 @@ pub fn failure_rule_exit_codes(_cx: &Check<'_>, object: &Map<String, Value>, pat
     let mut seen = BTreeSet::new();
     for (index, code) in codes.iter().enumerate() {
         if *code == 0 && read::text(object, "operator") == "In" {
-            errors.invalid(&at.index(index), 0, "must not be 0 for the In operator");
+            errors.invalid(&at.index(index), 0_i64, "must not be 0 for the In operator");
         }
         if !seen.insert(*code) {
             errors.duplicate(&at.index(index), *code);

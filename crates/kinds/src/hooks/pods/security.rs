@@ -179,7 +179,7 @@ pub fn pod_host_process(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
     let containers = all_containers(object, path);
     let mut processes = 0;
     for (container, place) in &containers {
-        let own = of(container);
+        let own = of(*container);
         if let (Some(pod), Some(own)) = (pod, own)
             && pod != own
         {

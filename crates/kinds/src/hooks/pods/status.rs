@@ -1,4 +1,4 @@
-//! What a pod's status may tell: written by the node's agent through /status.
+//! What a pod's status may tell: written by the kubelet through /status.
 
 use std::net::IpAddr;
 
