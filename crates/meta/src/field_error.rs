@@ -18,6 +18,7 @@ pub enum ErrorKind {
     Forbidden,
     TooLong,
     TooMany,
+    TooFew,
     TypeInvalid,
     Internal,
 }
@@ -34,6 +35,7 @@ impl ErrorKind {
             Self::Forbidden => "FieldValueForbidden",
             Self::TooLong => "FieldValueTooLong",
             Self::TooMany => "FieldValueTooMany",
+            Self::TooFew => "FieldValueTooFew",
             Self::TypeInvalid => "FieldValueTypeInvalid",
             Self::Internal => "InternalError",
         }
@@ -49,6 +51,7 @@ impl ErrorKind {
             Self::Forbidden => "Forbidden",
             Self::TooLong => "Too long",
             Self::TooMany => "Too many",
+            Self::TooFew => "Too few",
             Self::Internal => "Internal error",
         }
     }
@@ -122,6 +125,11 @@ impl Errors {
         self.list.append(&mut other.list);
     }
 
+    /// Forgets everything found so far.
+    pub fn clear(&mut self) {
+        self.list.clear();
+    }
+
     pub fn truncate(&mut self, len: usize) {
         self.list.truncate(len);
     }
@@ -132,6 +140,11 @@ impl Errors {
 
     pub fn invalid(&mut self, field: &dyn Display, bad: impl Into<Value>, detail: impl Into<String>) {
         self.add(ErrorKind::Invalid, field, Some(go::print(&bad.into())), detail);
+    }
+
+    /// Invalid, without showing the value.
+    pub fn invalid_omitted(&mut self, field: &dyn Display, detail: impl Into<String>) {
+        self.add(ErrorKind::Invalid, field, None, detail);
     }
 
     pub fn type_invalid(&mut self, field: &dyn Display, bad: impl Into<Value>, detail: impl Into<String>) {
@@ -152,8 +165,16 @@ impl Errors {
         self.add(ErrorKind::Duplicate, field, Some(go::print(&bad.into())), "");
     }
 
+    pub fn duplicate_because(&mut self, field: &dyn Display, bad: impl Into<Value>, detail: impl Into<String>) {
+        self.add(ErrorKind::Duplicate, field, Some(go::print(&bad.into())), detail);
+    }
+
     pub fn not_found(&mut self, field: &dyn Display, bad: impl Into<Value>) {
         self.add(ErrorKind::NotFound, field, Some(go::print(&bad.into())), "");
+    }
+
+    pub fn not_found_because(&mut self, field: &dyn Display, bad: impl Into<Value>, detail: impl Into<String>) {
+        self.add(ErrorKind::NotFound, field, Some(go::print(&bad.into())), detail);
     }
 
     /// The value is left out of the message: it may be as long as the error says.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use pawl_meta::object::Meta as _;
 use serde_json::{Map, Value, json};
 
 use super::read;
@@ -284,7 +285,7 @@ pub fn audit_annotations(cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
     if annotations.len() > 20 {
         errors.invalid(&at, json!(annotations), "must not have more than 20 auditAnnotations");
     }
-    let policy = cx.root.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    let policy = cx.root.name();
     let mut keys = Vec::new();
     for (index, annotation) in read::objects(object, "auditAnnotations") {
         let at = at.index(index);

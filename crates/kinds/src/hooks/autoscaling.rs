@@ -28,7 +28,7 @@ fn version_finding(reference: &Map<String, Value>, core_allowed: bool) -> Option
 
 /// The version of what is scaled names a group, but for a ReplicationController. One that is not touched stays as it is.
 pub fn scale_target_version(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let old = cx.old.and_then(Value::as_object).and_then(|old| read::deep(old, &["spec", "scaleTargetRef"]));
+    let old = cx.old.and_then(|old| read::deep(old, &["spec", "scaleTargetRef"]));
     if old.is_some_and(|old| {
         ["apiVersion", "kind"].iter().all(|field| read::text(old, field) == read::text(object, field))
     }) {
@@ -42,7 +42,7 @@ pub fn scale_target_version(cx: &Check<'_>, object: &Map<String, Value>, path: &
 
 /// The version of an object that is measured may be of the core group. Wrong ones of before excuse all.
 pub fn described_object_version(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let old = cx.old.and_then(Value::as_object).and_then(|old| read::map(old, "spec"));
+    let old = cx.old.and_then(|old| read::map(old, "spec"));
     let excused = old.is_some_and(|spec| {
         read::objects(spec, "metrics")
             .filter_map(|(_, metric)| read::deep(metric, &["object", "describedObject"]))

@@ -3,6 +3,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use pawl_meta::object::at as value_at;
 use serde_json::{Map, Value, json};
 
 use super::read;
@@ -164,7 +165,7 @@ fn condition_status(kind: &str, status: &str, at: &FieldPath, errors: &mut Error
 /// A certificate is PEM, and nothing but certificates. One that did not change is not looked at again.
 pub fn csr_certificate(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
     let certificate = read::map(object, "status").map(|status| read::text(status, "certificate")).unwrap_or_default();
-    let before = cx.old.and_then(|old| old.pointer("/status/certificate")).and_then(Value::as_str);
+    let before = cx.old.and_then(|old| value_at(old, "status.certificate")).and_then(Value::as_str);
     if certificate.is_empty() || before == Some(certificate) {
         return;
     }

@@ -1,6 +1,7 @@
 //! What rules cannot say about FlowSchema and PriorityLevelConfiguration: subjects by kind, wildcards, the shuffle that
 //! deals requests to queues, and the objects that are what they are.
 
+use pawl_meta::object::Meta as _;
 use serde_json::{Map, Value, json};
 
 use super::read;
@@ -12,7 +13,7 @@ const VERBS: [&str; 9] = ["create", "delete", "deletecollection", "get", "list",
 
 /// The first place is kept for the schema that exempts.
 pub fn flow_schema_first(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let name = cx.root.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    let name = cx.root.name();
     if read::number(object, "matchingPrecedence") == 1 && name != "exempt" {
         let detail = "only the schema named 'exempt' may have matchingPrecedence 1";
         errors.invalid(&path.child("matchingPrecedence"), 1, detail);

@@ -81,7 +81,7 @@ pub fn endpoint_slice_ports(_cx: &Check<'_>, object: &Map<String, Value>, path: 
 
 /// The endpoints of an EndpointSlice; those that did not change are not looked at again.
 pub fn endpoint_slice_endpoints(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    if let Some(old) = cx.old.and_then(Value::as_object)
+    if let Some(old) = cx.old
         && read::same(object, old, "endpoints")
     {
         return;
@@ -304,7 +304,6 @@ pub fn ingress_status(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldP
 /// The addresses that the old object's status had: they need not be valid by today's rules.
 pub fn known_ingress_ips(cx: &Check<'_>) -> Vec<String> {
     cx.old
-        .and_then(Value::as_object)
         .and_then(|old| read::deep(old, &["status", "loadBalancer"]))
         .map(|balancer| {
             read::objects(balancer, "ingress").map(|(_, item)| read::text(item, "ip").to_string()).collect()
@@ -413,8 +412,8 @@ pub fn network_policy_ip_block(cx: &Check<'_>, object: &Map<String, Value>, path
     }
 }
 
-fn policy_ranges(policy: &Value) -> Vec<String> {
-    let Some(spec) = policy.get("spec").and_then(Value::as_object) else { return Vec::new() };
+fn policy_ranges(policy: &Map<String, Value>) -> Vec<String> {
+    let Some(spec) = read::map(policy, "spec") else { return Vec::new() };
     let mut ranges = Vec::new();
     for (rules, peers) in [("ingress", "from"), ("egress", "to")] {
         for (_, rule) in read::objects(spec, rules) {

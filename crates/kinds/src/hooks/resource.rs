@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use pawl_meta::object::at as value_at;
 use serde_json::{Map, Value, json};
 
 use super::report::each;
@@ -90,9 +91,8 @@ fn request_reference(reference: &str, names: &BTreeSet<String>, at: &FieldPath, 
 }
 
 /// The names by which requests can be meant, in a claim or in a template of one.
-fn request_names(root: &Value) -> BTreeSet<String> {
-    let devices =
-        root.pointer("/spec/devices").or_else(|| root.pointer("/spec/spec/devices")).and_then(Value::as_object);
+fn request_names(root: &Map<String, Value>) -> BTreeSet<String> {
+    let devices = read::deep(root, &["spec", "devices"]).or_else(|| read::deep(root, &["spec", "spec", "devices"]));
     let mut names = BTreeSet::new();
     for (_, request) in devices.into_iter().flat_map(|devices| read::objects(devices, "requests")) {
         let name = read::text(request, "name");
@@ -356,12 +356,10 @@ pub fn claim_allocation_update(
 /// Whose devices a slice lists does not change.
 pub fn slice_unchanged_fields(cx: &Check<'_>, _object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
     let Some(old) = cx.old else { return };
-    let fields = [("pool.name", "/spec/pool/name"), ("driver", "/spec/driver"), ("nodeName", "/spec/nodeName")];
-    for (field, pointer) in fields {
-        let now = cx.root.pointer(pointer);
-        if now != old.pointer(pointer) {
-            let at = field.split('.').fold(path.child("spec"), |at, part| at.child(part));
-            errors.invalid(&at, now.cloned().unwrap_or(Value::Null), "field is immutable");
+    for field in ["spec.pool.name", "spec.driver", "spec.nodeName"] {
+        let now = value_at(cx.root, field);
+        if now != value_at(old, field) {
+            errors.invalid(&path.child(field), now.cloned().unwrap_or(Value::Null), "field is immutable");
         }
     }
 }

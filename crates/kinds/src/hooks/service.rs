@@ -22,6 +22,19 @@ pub fn service_client_ip_timeout(object: &mut Map<String, Value>) {
     }
 }
 
+/// An address that a load balancer reports is a virtual one unless said otherwise.
+pub fn service_ip_modes(object: &mut Map<String, Value>) {
+    if read::map(object, "spec").is_none_or(|spec| read::text(spec, "type") != "LoadBalancer") {
+        return;
+    }
+    let ingress = object.get_mut("status").and_then(|status| status.get_mut("loadBalancer")?.get_mut("ingress"));
+    for point in ingress.and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut) {
+        if !read::text(point, "ip").is_empty() {
+            read::default_to(point, "ipMode", "VIP");
+        }
+    }
+}
+
 /// A client that knows only the singular field gets the plural one filled in.
 pub fn service_cluster_ips(object: &mut Map<String, Value>) {
     let Some(spec) = read::map_mut(object, "spec") else { return };
@@ -422,7 +435,7 @@ pub fn service_source_ranges(cx: &Check<'_>, object: &Map<String, Value>, path: 
     if !balanced {
         errors.forbidden(&at, only);
     }
-    let before = cx.old.and_then(Value::as_object).and_then(annotation);
+    let before = cx.old.and_then(annotation);
     if before.as_ref() == Some(&value) || value.trim().is_empty() {
         return;
     }
@@ -633,7 +646,7 @@ fn node_ports(spec: &Map<String, Value>) -> Vec<i64> {
 }
 
 fn old_spec<'a>(cx: &Check<'a>) -> Option<&'a Map<String, Value>> {
-    cx.old.and_then(Value::as_object).and_then(|old| read::map(old, "spec"))
+    cx.old.and_then(|old| read::map(old, "spec"))
 }
 
 fn is_set(object: &Map<String, Value>, field: &str) -> bool {

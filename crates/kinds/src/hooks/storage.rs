@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use pawl_meta::object::Meta as _;
 use serde_json::{Map, Value, json};
 
 use super::report::each;
@@ -174,7 +175,7 @@ pub fn volume_phase_transition(new: &mut Map<String, Value>, old: &Map<String, V
 
 /// The name of a volume and its portal fit into an initiator's name.
 pub fn iscsi_portal_length(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let name = cx.root.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    let name = cx.root.name();
     let portal = read::text(object, "targetPortal");
     if read::present(object, "initiatorName") && name.len() + 1 + portal.len() > 64 {
         let detail = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.";
@@ -216,18 +217,6 @@ fn is_iscsi_name(name: &str) -> bool {
         return hex(rest, 16);
     }
     name.strip_prefix("naa.").is_some_and(|rest| hex(rest, 32))
-}
-
-/// Options of a driver do not use names that Kubernetes keeps for itself.
-pub fn flex_options(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    for key in read::map(object, "options").into_iter().flat_map(Map::keys) {
-        let namespace = key.split_once('/').map_or(key.as_str(), |(namespace, _)| namespace).to_ascii_lowercase();
-        let dotted = format!(".{namespace}");
-        if dotted.ends_with(".kubernetes.io") || dotted.ends_with(".k8s.io") {
-            let detail = "kubernetes.io and k8s.io namespaces are reserved";
-            errors.invalid(&path.child("options").key(key), key.as_str(), detail);
-        }
-    }
 }
 
 /// A claim asks for some storage. The path is that of the resources, as it always was.

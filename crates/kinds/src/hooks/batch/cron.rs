@@ -27,7 +27,7 @@ const FIELDS: [Bounds; 5] = [
 ];
 
 fn old_spec<'a>(cx: &'a Check<'_>) -> Option<&'a Map<String, Value>> {
-    cx.old.and_then(Value::as_object).and_then(|old| read::map(old, "spec"))
+    cx.old.and_then(|old| read::map(old, "spec"))
 }
 
 /// A schedule can be read, and leaves the time zone to its own field. Schedules that named one before may go on.

@@ -101,7 +101,7 @@ pub fn job_generated_labels(cx: &Check<'_>, object: &Map<String, Value>, path: &
 
 /// Jobs from before the prefixed labels go on without them.
 fn prefixed_labels_demanded(cx: &Check<'_>) -> bool {
-    let Some(old) = cx.old.and_then(Value::as_object) else { return true };
+    let Some(old) = cx.old else { return true };
     template_labels(old).is_some_and(|labels| {
         [UID_LABELS.last(), NAME_LABELS.last()].iter().flatten().all(|key| labels.contains_key(**key))
     })

@@ -47,7 +47,7 @@ fn meaningful(cx: &Check<'_>, object: &Map<String, Value>, at: &FieldPath, error
 /// A cost is a 32-bit number without a plus sign or leading zeros; one that was wrong before may stay wrong.
 fn deletion_cost(cx: &Check<'_>, annotations: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
     let Some(text) = annotations.get(DELETION_COST).and_then(Value::as_str) else { return };
-    let before = cx.old.and_then(Value::as_object).and_then(|old| read::deep(old, &["metadata", "annotations"]));
+    let before = cx.old.and_then(|old| read::deep(old, &["metadata", "annotations"]));
     let was_wrong = before
         .is_some_and(|old| !read::text(old, DELETION_COST).is_empty() && !is_cost(read::text(old, DELETION_COST)));
     if !is_cost(text) && !was_wrong {

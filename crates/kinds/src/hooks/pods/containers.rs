@@ -349,7 +349,7 @@ pub fn init_container_resize_policy(
 }
 
 fn old_restarts_init_container(cx: &Check<'_>) -> bool {
-    let Some(old) = cx.old.and_then(Value::as_object) else { return false };
+    let Some(old) = cx.old else { return false };
     let specs: [&[&str]; 3] =
         [&["spec"], &["spec", "template", "spec"], &["spec", "jobTemplate", "spec", "template", "spec"]];
     specs.iter().filter_map(|fields| read::deep(old, fields)).any(|spec| {

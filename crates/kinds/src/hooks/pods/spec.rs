@@ -12,7 +12,7 @@ use crate::rules::{Check, Errors, FieldPath};
 
 /// Claims of the pod have names of their own; a mirror pod has none.
 pub fn pod_resource_claims(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let root = cx.root.as_object().filter(|root| read::text(root, "kind") == "Pod");
+    let root = Some(cx.root).filter(|_| cx.kind == "Pod");
     let annotations = root.and_then(|root| read::deep(root, &["metadata", "annotations"]));
     let mirror = annotations.is_some_and(|annotations| annotations.contains_key(MIRROR));
     let mut names = BTreeSet::new();
@@ -33,7 +33,7 @@ pub fn pod_host_network_ports(cx: &Check<'_>, object: &Map<String, Value>, path:
     if !read::truth(object, "hostNetwork") {
         return;
     }
-    let is_pod = cx.root.as_object().is_some_and(|root| read::text(root, "kind") == "Pod");
+    let is_pod = cx.kind == "Pod";
     for (index, container) in read::objects(object, "containers") {
         for (port_index, port) in read::objects(container, "ports") {
             let (host, own) = (read::number(port, "hostPort"), read::number(port, "containerPort"));

@@ -52,7 +52,7 @@ pub fn volume_derived_names(cx: &Check<'_>, object: &Map<String, Value>, path: &
 
 /// The name of the pod being checked; empty for a template, whose pods have names of their own.
 fn pod_name<'a>(cx: &'a Check<'_>) -> &'a str {
-    let pod = cx.root.as_object().filter(|root| read::text(root, "kind") == "Pod");
+    let pod = Some(cx.root).filter(|_| cx.kind == "Pod");
     pod.and_then(|root| read::map(root, "metadata")).map_or("", |meta| read::text(meta, "name"))
 }
 

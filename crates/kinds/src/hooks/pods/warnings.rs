@@ -75,7 +75,7 @@ pub(crate) fn changed_template(
 ) {
     let generation =
         |object: &Map<String, Value>| read::map(object, "metadata").map_or(0, |meta| read::number(meta, "generation"));
-    let untouched = cx.old.and_then(Value::as_object).is_some_and(|old| generation(old) == generation(object));
+    let untouched = cx.old.is_some_and(|old| generation(old) == generation(object));
     if untouched {
         return;
     }

@@ -1,1 +1,0 @@
-//! Nothing: what a PodDisruptionBudget and an Eviction must be is said in `policy.rules` alone.

@@ -1,0 +1,168 @@
+//! Paths of the rules, resolved against the type that they speak of: which steps are pointers, what an absent field is.
+
+use std::sync::LazyLock;
+
+use pawl_schema::{NodeId, NodeKind, Scalar, Schema};
+use serde_json::{Map, Value};
+
+use super::at::At;
+
+/// What stands for a plain struct that the client left out.
+pub(super) static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+
+/// A place relative to the object of a block.
+pub(super) struct Place {
+    /// As it is written.
+    pub text: &'static str,
+    pub steps: Box<[Step]>,
+    /// Whether what stands there is behind a pointer: a zero value is then a value.
+    pub pointer: bool,
+    /// The type of what stands there.
+    pub node: NodeId,
+    /// What Go has there when nobody set it.
+    pub zero: Value,
+    is_struct: bool,
+}
+
+pub(super) enum Step {
+    Field {
+        name: &'static str,
+        pointer: bool,
+    },
+    /// An entry of a map.
+    Key(&'static str),
+    /// Every item of a list.
+    Each,
+}
+
+impl Place {
+    /// Reads `a.b`, `a[].b`, `a.b[key]`; `.` is the object itself.
+    pub fn parse(schema: &Schema, root: NodeId, text: &'static str) -> Result<Self, String> {
+        let wrong = || format!("no such path: {text}");
+        let (mut steps, mut node, mut pointer) = (Vec::new(), root, false);
+        let mut rest = if text == "." { "" } else { text };
+        while !rest.is_empty() {
+            if let Some(inner) = rest.strip_prefix('[') {
+                let (key, after) = inner.split_once(']').ok_or_else(wrong)?;
+                match (&schema.node(node).kind, key) {
+                    (NodeKind::List(item), "") => {
+                        node = *item;
+                        steps.push(Step::Each);
+                    }
+                    (NodeKind::Map(value), key) if !key.is_empty() => {
+                        node = *value;
+                        steps.push(Step::Key(key));
+                    }
+                    _ => return Err(wrong()),
+                }
+                pointer = false;
+                rest = after.strip_prefix('.').unwrap_or(after);
+                continue;
+            }
+            let end = rest.find(['.', '[']).unwrap_or(rest.len());
+            let (name, after) = rest.split_at(end);
+            let field = schema.object(node).and_then(|object| object.field(name)).ok_or_else(wrong)?;
+            (node, pointer) = (field.node, field.pointer);
+            steps.push(Step::Field { name, pointer });
+            rest = after.strip_prefix('.').unwrap_or(after);
+        }
+        let is_struct = matches!(schema.node(node).kind, NodeKind::Object(_));
+        Ok(Self { text, steps: steps.into(), pointer, node, zero: zero(schema, node), is_struct })
+    }
+
+    pub fn is_self(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// The field of the object itself that the path begins with.
+    pub fn first_field(&self) -> Option<&'static str> {
+        match self.steps.first() {
+            Some(Step::Field { name, .. }) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// What stands there; a path with `[]` has no single value.
+    pub fn get<'v>(&self, object: &'v Map<String, Value>) -> Option<&'v Value> {
+        let (first, rest) = self.steps.split_first()?;
+        let Step::Field { name, .. } = first else { return None };
+        rest.iter().try_fold(object.get(*name)?, |value, step| match step {
+            Step::Field { name, .. } | Step::Key(name) => value.get(*name),
+            Step::Each => None,
+        })
+    }
+
+    /// Whether a value at this place counts as set.
+    pub fn is_set(&self, value: Option<&Value>) -> bool {
+        value.is_some_and(|value| match value {
+            _ if self.pointer => !value.is_null(),
+            Value::Object(fields) if self.is_struct => !fields.values().all(is_zero),
+            _ => !is_zero(value),
+        })
+    }
+
+    /// Calls back for every value at the place, absent ones included, together with its counterpart in the old object.
+    /// Nothing is visited behind an absent pointer.
+    pub fn visit<'v>(
+        &'v self,
+        object: &'v Map<String, Value>,
+        old: Option<&'v Map<String, Value>>,
+        at: &At<'_>,
+        f: &mut dyn FnMut(Option<&'v Value>, Option<&'v Value>, &At<'_>),
+    ) {
+        let Some((Step::Field { name, pointer }, rest)) = self.steps.split_first() else { return };
+        walk(rest, *pointer, object.get(*name), old.and_then(|old| old.get(*name)), &at.field(name), f);
+    }
+}
+
+fn walk<'v>(
+    steps: &'v [Step],
+    pointer: bool,
+    value: Option<&'v Value>,
+    old: Option<&'v Value>,
+    at: &At<'_>,
+    f: &mut dyn FnMut(Option<&'v Value>, Option<&'v Value>, &At<'_>),
+) {
+    let Some((step, rest)) = steps.split_first() else { return f(value, old, at) };
+    let value = value.filter(|value| !value.is_null());
+    if value.is_none() && pointer {
+        return;
+    }
+    let inside = |of: Option<&'v Value>, name: &str| of.and_then(|of| of.get(name));
+    match step {
+        Step::Field { name, pointer } => {
+            walk(rest, *pointer, inside(value, name), inside(old, name), &at.field(name), f);
+        }
+        Step::Key(key) => walk(rest, false, inside(value, key), inside(old, key), &at.key(key), f),
+        Step::Each => {
+            for (index, item) in value.and_then(Value::as_array).into_iter().flatten().enumerate() {
+                let before = old.and_then(|old| old.get(index));
+                walk(rest, false, Some(item), before, &at.index(index), f);
+            }
+        }
+    }
+}
+
+/// Whether Go would call a value zero.
+pub(super) fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(truth) => !truth,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+    }
+}
+
+fn zero(schema: &Schema, node: NodeId) -> Value {
+    match &schema.node(node).kind {
+        NodeKind::Scalar(Scalar::String | Scalar::Bytes) => Value::from(""),
+        NodeKind::Scalar(Scalar::Bool) => Value::from(false),
+        NodeKind::Scalar(Scalar::Time | Scalar::MicroTime) => Value::Null,
+        NodeKind::Scalar(Scalar::Quantity) => Value::from("0"),
+        NodeKind::Scalar(Scalar::Duration) => Value::from("0s"),
+        NodeKind::Scalar(_) => Value::from(0),
+        _ => Value::Null,
+    }
+}

@@ -1,0 +1,182 @@
+//! The primitives of `check` lines: what may be demanded of a value, read from the words of a line.
+
+use pawl_schema::{NodeId, NodeKind, Schema};
+use serde_json::Value;
+
+use super::place::Place;
+use super::texts::{self, Judge};
+use super::words::unquoted;
+
+pub(super) enum Primitive {
+    Required,
+    Forbidden,
+    Invalid(Shown),
+    /// One of these texts.
+    Enum(Vec<&'static str>),
+    /// Never one of these texts: whenever the line runs, the value is none.
+    Unsupported(Vec<&'static str>),
+    Const(Value),
+    Range(i64, i64),
+    Min(i64),
+    Max(i64),
+    NonNegative,
+    Positive,
+    PortNumber,
+    PortNumberOrName,
+    FileMode,
+    Text(Judge),
+    LowerText(Judge),
+    DomainPrefixedPath,
+    Labels,
+    Annotations,
+    LabelSelector,
+    SelectorNotEmpty,
+    /// The selector takes the labels at a place.
+    Selects(Place),
+    MaxBytes(usize),
+    MaxItems(usize),
+    MinItems(usize),
+    Count(usize),
+    Unique(Vec<&'static str>),
+    UniqueSet(&'static str),
+    UniqueItems,
+    UniqueSibling,
+    AloneIf(&'static str),
+    Each(Box<Primitive>, NodeId),
+    Keys(Box<Primitive>),
+    Values(Box<Primitive>, NodeId),
+    QuantityNotNegative,
+    QuantityPositive,
+    IntOrPercent,
+    AtMostField(Place),
+    AboveField(Place),
+    NotBelowField(Place),
+    Conditions,
+    NotEmpty,
+    NotBlank,
+    CsiDriverName,
+    ThreeSegments,
+    PoolName,
+    Without(&'static str),
+    Prefix(&'static str),
+    Fails(Box<Primitive>),
+    OnlyFields(Vec<&'static str>),
+}
+
+/// Which bad value `invalid` shows.
+pub(super) enum Shown {
+    Value,
+    Nothing,
+    Text(&'static str),
+}
+
+/// Where a primitive is read: the type of the block's object, and the type of the value that is looked at.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'s> {
+    pub schema: &'s Schema,
+    pub block: NodeId,
+    pub node: NodeId,
+}
+
+impl Primitive {
+    pub fn parse(cx: Context<'_>, words: &[&'static str]) -> Result<Self, String> {
+        let (name, args) = words.split_first().ok_or("a check without a primitive")?;
+        if let Some(judge) = texts::named(name) {
+            return none(args, Self::Text(judge));
+        }
+        let plain = match *name {
+            "required" => Self::Required,
+            "forbidden" => Self::Forbidden,
+            "nonneg" => Self::NonNegative,
+            "positive" => Self::Positive,
+            "portnumber" => Self::PortNumber,
+            "portnumorname" => Self::PortNumberOrName,
+            "filemode" => Self::FileMode,
+            "labels" => Self::Labels,
+            "annotations" => Self::Annotations,
+            "labelselector" => Self::LabelSelector,
+            "selectornonempty" => Self::SelectorNotEmpty,
+            "uniqueitems" => Self::UniqueItems,
+            "uniquesibling" => Self::UniqueSibling,
+            "quantitynonneg" => Self::QuantityNotNegative,
+            "quantitypositive" => Self::QuantityPositive,
+            "intorpercent" => Self::IntOrPercent,
+            "conditions" => Self::Conditions,
+            "nonempty" => Self::NotEmpty,
+            "nonblank" => Self::NotBlank,
+            "csidrivername" => Self::CsiDriverName,
+            "fqn3" => Self::ThreeSegments,
+            "poolname" => Self::PoolName,
+            "domainprefixedpath" => Self::DomainPrefixedPath,
+            "lowerqualifiedname" => Self::LowerText(crate::formats::qualified_name),
+            _ => return Self::with_arguments(cx, name, args),
+        };
+        none(args, plain)
+    }
+
+    fn with_arguments(cx: Context<'_>, name: &str, args: &[&'static str]) -> Result<Self, String> {
+        let place = || Place::parse(cx.schema, cx.block, one(args)?);
+        let list = || args.iter().map(|arg| unquoted(arg)).collect();
+        Ok(match name {
+            "invalid" => Self::Invalid(match args {
+                [] => Shown::Value,
+                ["novalue"] => Shown::Nothing,
+                [text] => Shown::Text(unquoted(text)),
+                _ => return Err("`invalid` shows one value".to_owned()),
+            }),
+            "enum" => Self::Enum(list()),
+            "unsupported" => Self::Unsupported(list()),
+            "const" => Self::Const(serde_json::from_str(one(args)?).map_err(|e| e.to_string())?),
+            "range" => match args {
+                [low, high] => Self::Range(number(low)?, number(high)?),
+                _ => return Err("`range` has two ends".to_owned()),
+            },
+            "min" => Self::Min(number(one(args)?)?),
+            "max" => Self::Max(number(one(args)?)?),
+            "maxlen" | "maxbytes" => Self::MaxBytes(size(args)?),
+            "maxitems" => Self::MaxItems(size(args)?),
+            "minitems" => Self::MinItems(size(args)?),
+            "count" => Self::Count(size(args)?),
+            "unique" => Self::Unique(one(args)?.split(',').collect()),
+            "uniqueset" => Self::UniqueSet(one(args)?),
+            "aloneif" => Self::AloneIf(one(args)?),
+            "without" => Self::Without(one(args)?),
+            "prefix" => Self::Prefix(one(args)?),
+            "onlyfields" => Self::OnlyFields(list()),
+            "selects" => Self::Selects(place()?),
+            "atmostfield" => Self::AtMostField(place()?),
+            "abovefield" => Self::AboveField(place()?),
+            "notbelowfield" => Self::NotBelowField(place()?),
+            "fails" => Self::Fails(Box::new(Self::parse(cx, args)?)),
+            "keys" => Self::Keys(Box::new(Self::parse(cx, args)?)),
+            "each" => match cx.schema.node(cx.node).kind {
+                NodeKind::List(node) => Self::Each(Box::new(Self::parse(Context { node, ..cx }, args)?), node),
+                _ => return Err("`each` of what is no list".to_owned()),
+            },
+            "values" => match cx.schema.node(cx.node).kind {
+                NodeKind::Map(node) => Self::Values(Box::new(Self::parse(Context { node, ..cx }, args)?), node),
+                _ => return Err("`values` of what is no map".to_owned()),
+            },
+            other => return Err(format!("no such primitive: {other}")),
+        })
+    }
+}
+
+fn none(args: &[&str], primitive: Primitive) -> Result<Primitive, String> {
+    if args.is_empty() { Ok(primitive) } else { Err(format!("arguments that nobody expects: {}", args.join(" "))) }
+}
+
+fn one(args: &[&'static str]) -> Result<&'static str, String> {
+    match args {
+        [one] => Ok(one),
+        _ => Err("one argument is expected".to_owned()),
+    }
+}
+
+fn number(word: &str) -> Result<i64, String> {
+    word.parse().map_err(|_| format!("no number: {word}"))
+}
+
+fn size(args: &[&'static str]) -> Result<usize, String> {
+    one(args)?.parse().map_err(|_| format!("no number: {}", args.join(" ")))
+}

@@ -1,0 +1,91 @@
+//! Every kind, filled with whatever its types allow: the rules come to an end and never panic, whatever they are shown.
+
+use pawl_kinds::rules::{self, Errors, MetadataPass, Prepare};
+use pawl_kinds::{Resource, builtin};
+use pawl_schema::{NodeId, NodeKind, Scalar, Schema};
+use serde_json::{Map, Value, json};
+
+/// What stands in the scalars of an object.
+#[derive(Clone, Copy, Debug)]
+enum Taste {
+    Plain,
+    Empty,
+    Odd,
+}
+
+fn sample(schema: &Schema, node: NodeId, taste: Taste, depth: usize) -> Value {
+    match &schema.node(node).kind {
+        NodeKind::Object(_) if depth == 0 => json!({}),
+        NodeKind::Object(object) => {
+            let fields = object.fields.iter();
+            let filled = fields.map(|f| (f.name.to_string(), sample(schema, f.node, taste, depth - 1)));
+            Value::Object(filled.collect())
+        }
+        NodeKind::List(_) | NodeKind::Map(_) if depth == 0 => Value::Null,
+        NodeKind::List(item) => {
+            json!([sample(schema, *item, taste, depth - 1), sample(schema, *item, taste, 1.min(depth - 1))])
+        }
+        NodeKind::Map(value) => json!({"a": sample(schema, *value, taste, depth - 1), "B c": null}),
+        NodeKind::Scalar(scalar) => scalar_sample(*scalar, taste),
+        NodeKind::Any => json!({"any": [1, "x"]}),
+    }
+}
+
+fn scalar_sample(scalar: Scalar, taste: Taste) -> Value {
+    match (scalar, taste) {
+        (Scalar::String, Taste::Plain) => json!("a"),
+        (Scalar::String, Taste::Odd) => json!("Ünfug/:,=%..-\u{7} 1.2.3.4/99"),
+        (Scalar::Bytes, Taste::Plain) => json!("YQ=="),
+        (Scalar::String | Scalar::Bytes, _) => json!(""),
+        (Scalar::Bool, _) => json!(matches!(taste, Taste::Plain)),
+        (Scalar::Time | Scalar::MicroTime, _) => json!("2024-01-01T00:00:00Z"),
+        (Scalar::Duration, _) => json!("1s"),
+        (Scalar::Quantity, Taste::Odd) => json!("-1.5"),
+        (Scalar::Quantity, _) => json!("1Gi"),
+        (Scalar::IntOrString, Taste::Odd) => json!("200%x"),
+        (_, Taste::Plain) => json!(1),
+        (_, Taste::Empty) => json!(0),
+        (_, Taste::Odd) => json!(-7),
+    }
+}
+
+fn live(resource: &Resource, mut object: Map<String, Value>, before: &Map<String, Value>) -> usize {
+    let cx = Prepare { user: "u".to_owned(), now: "2024-01-01T00:00:00Z".to_owned(), ..Prepare::default() };
+    let mut errors = Errors::new();
+    let mut metadata = |_: MetadataPass, _: &mut Errors| {};
+    rules::set_defaults(resource, &mut object);
+    let mut created = object.clone();
+    rules::prepare_create(resource, &mut created, &cx);
+    rules::validate_create(resource, &created, &mut metadata, &mut errors);
+    rules::warnings(resource, "", &created, None);
+    let subresources = resource.facts.sub.iter().map(|sub| sub.name.as_str());
+    for subresource in [""].into_iter().chain(subresources) {
+        for (new, old) in [(&object, &created), (&object, before), (before, &object)] {
+            let mut new = new.clone();
+            rules::prepare_update(resource, subresource, &mut new, old, &cx);
+            rules::validate_update(resource, subresource, &new, old, &mut metadata, &mut errors);
+            rules::warnings(resource, subresource, &new, Some(old));
+        }
+    }
+    errors.len()
+}
+
+#[test]
+fn the_rules_take_whatever_the_types_allow() {
+    const DEPTH: usize = 12;
+    let (mut kinds, mut errors) = (0, 0);
+    for resource in builtin() {
+        // Schemas of schemas are as deep as they are allowed to be.
+        let depth = if resource.facts.group == "apiextensions.k8s.io" { 6 } else { DEPTH };
+        let filled = |taste| match sample(resource.schema, resource.root, taste, depth) {
+            Value::Object(map) => map,
+            _ => Map::new(),
+        };
+        for (taste, other) in [(Taste::Plain, Taste::Odd), (Taste::Odd, Taste::Empty), (Taste::Empty, Taste::Plain)] {
+            errors += live(resource, filled(taste), &filled(other));
+        }
+        errors += live(resource, Map::new(), &filled(Taste::Plain));
+        kinds += 1;
+    }
+    assert!(kinds > 60 && errors > 1000, "{kinds} kinds, {errors} errors");
+}
