@@ -125,12 +125,10 @@ fn nothing_new(
     last: &Manager<'_>,
     fields: &FieldSet<'_>,
 ) -> bool {
-    // Other versions may have gone, and then their managers go too.
-    typed.versions.is_none() && last.version == writer.api_version && agrees(typed.at(), live, intent) && {
-        let mut fields = fields.clone();
-        strip(&mut fields);
-        fields == last.fields
-    }
+    last.version == writer.api_version
+        && *fields == last.fields
+        && agrees(typed.at(), live, intent)
+        && managed::of(live).is_some_and(|entries| all_served(typed, writer, entries))
 }
 
 fn set_managers<'a>(object: &mut Object, mut managers: Managers<'a>, own: Manager<'a>) {
