@@ -93,8 +93,10 @@ pub fn apply(
     {
         let change = compare(typed.at(), Some(live), &object).map_err(Error::Compare)?.without(reset).into_change();
         managers.0.sort_by(|a, b| a.order(b));
-        let lost = |manager: &Manager<'_>, fields: &FieldSet<'_>| conflicts.add(manager, fields);
-        release(typed, writer, &mut managers, &change, (Some(live), &object), reset, lost)?;
+        let losing = |manager: &Manager<'_>, set: &FieldSet<'_>| {
+            conflicts.add(manager, &manager.fields.intersection(set));
+        };
+        release(typed, writer, &mut managers, &change, (Some(live), &object), reset, losing)?;
     }
     if !force && !conflicts.0.is_empty() {
         if writer.manager == last_applied::KUBECTL {
