@@ -1,0 +1,200 @@
+//! The shape of a plan.
+//!
+//! A plan says what to do with names resolved to places, constants folded,
+//! regular expressions compiled, and the cost of every step decided.
+
+use crate::function::{Actual, Overload, Run};
+use crate::types::Type;
+use crate::value::Val;
+use regex::Regex;
+use std::sync::Arc;
+
+/// A step that yields a value.
+#[derive(Debug)]
+pub enum Plan {
+    Constant(Val<'static>),
+    /// A variable and what is selected from it.
+    Attribute(Box<Attribute>),
+    /// Whether what the attribute selects last is there.
+    Has(Box<Attribute>),
+    And(Box<[Plan; 2]>),
+    Or(Box<[Plan; 2]>),
+    Not(Box<Plan>),
+    Negate(Box<Plan>),
+    Equal {
+        sides: Box<[Plan; 2]>,
+        negated: bool,
+        cost: Option<Actual>,
+    },
+    Compare {
+        sides: Box<[Plan; 2]>,
+        operator: Comparison,
+        cost: Option<Actual>,
+    },
+    Arithmetic {
+        sides: Box<[Plan; 2]>,
+        operator: Arithmetic,
+        cost: Option<Actual>,
+    },
+    In {
+        sides: Box<[Plan; 2]>,
+        cost: Option<Actual>,
+    },
+    /// Membership in a list of constants, which costs nothing.
+    Member {
+        value: Box<Plan>,
+        list: Vec<Val<'static>>,
+    },
+    Call(Box<Call>),
+    OptionalOr {
+        sides: Box<[Plan; 2]>,
+        /// Whether the value inside is wanted.
+        unwrap: bool,
+    },
+    List(Box<[Item]>),
+    Map(Box<[MapItem]>),
+    Fold(Box<Fold>),
+    /// A call that no function answers to.
+    Unknown(Box<str>),
+}
+
+#[derive(Debug)]
+pub struct Item {
+    pub value: Plan,
+    pub optional: bool,
+}
+
+#[derive(Debug)]
+pub struct MapItem {
+    pub key: Plan,
+    pub value: Plan,
+    pub optional: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arithmetic {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Modulo,
+}
+
+/// A value reached from somewhere by selections.
+#[derive(Debug)]
+pub struct Attribute {
+    pub base: Base,
+    pub qualifiers: Vec<Qualifier>,
+}
+
+#[derive(Debug)]
+pub enum Base {
+    /// A variable of the environment.
+    Variable(usize),
+    /// A variable of a comprehension.
+    Slot(usize),
+    /// A name that nothing is known about.
+    Missing(Arc<str>),
+    Computed(Plan),
+    /// The branches cost nothing themselves where they only name something.
+    Conditional(Box<Conditional>),
+}
+
+#[derive(Debug)]
+pub struct Conditional {
+    pub condition: Plan,
+    pub truthy: Attribute,
+    pub falsy: Attribute,
+}
+
+#[derive(Debug)]
+pub struct Qualifier {
+    pub key: QualifierKey,
+    pub optional: bool,
+}
+
+#[derive(Debug)]
+pub enum QualifierKey {
+    Name(Arc<str>),
+    Constant(Val<'static>),
+    Attribute(Attribute),
+}
+
+/// A call of a library function.
+#[derive(Debug)]
+pub struct Call {
+    pub function: Arc<str>,
+    pub args: Vec<Plan>,
+    pub target: Target,
+    /// The expression, when it is a constant.
+    pub regex: Option<Regex>,
+    pub cost: Option<Actual>,
+    pub before: Option<fn(&[Val<'_>]) -> u64>,
+    /// Whether arguments after one that failed are left alone, and the call then costs nothing.
+    pub stops_at_error: bool,
+}
+
+/// What a call runs.
+#[derive(Debug)]
+pub enum Target {
+    /// The one signature that fits, and whether values must be looked at to trust it.
+    One { run: Run, guard: Option<Overload> },
+    /// The first of these that fits the values.
+    Any(Vec<Overload>),
+}
+
+/// A loop.
+#[derive(Debug)]
+pub struct Fold {
+    pub range: Plan,
+    /// The place of the element, or of the key or index.
+    pub first: usize,
+    /// The place of the value, in loops with two variables.
+    pub second: Option<usize>,
+    pub kind: FoldKind,
+}
+
+#[derive(Debug)]
+pub enum FoldKind {
+    All(Plan),
+    Exists(Plan),
+    ExistsOne(Plan),
+    /// Appends an item to a list; a constant item makes the list around it free.
+    Collect {
+        filter: Option<Plan>,
+        item: Plan,
+        list_is_constant: bool,
+    },
+    /// Inserts into a map, under a key or all entries of another map.
+    Insert {
+        filter: Option<Plan>,
+        key: Option<Plan>,
+        value: Plan,
+    },
+    /// Names a value, which is found when first used.
+    Bind {
+        value: Plan,
+        slot: usize,
+        body: Plan,
+    },
+}
+
+/// Whether static types alone show that values will fit, so that nothing is looked at while running.
+pub fn is_certain(declared: &[Type], found: &[Type]) -> bool {
+    declared.len() == found.len()
+        && declared.iter().zip(found).all(|(declared, found)| match declared {
+            Type::Dyn | Type::Param(_) => true,
+            Type::List(_) => matches!(found, Type::List(_)),
+            Type::Map(_) => matches!(found, Type::Map(_)),
+            Type::Opaque(name, _) => matches!(found, Type::Opaque(other, _) if name == other),
+            other => other == found,
+        })
+}
