@@ -76,6 +76,11 @@ impl Env {
         self
     }
 
+    /// The syntax that expressions in this environment are written in.
+    pub fn syntax(&self) -> ParserOptions {
+        self.library.syntax
+    }
+
     /// The names that `name` may mean, the most specific first.
     pub(crate) fn candidates(&self, name: &str) -> Vec<String> {
         if let Some(absolute) = name.strip_prefix('.') {

@@ -15,6 +15,11 @@ use crate::value::Val;
 use plan::Plan;
 use std::sync::Arc;
 
+/// What `+` makes of two values.
+pub(crate) fn add_values<'a>(left: Val<'a>, right: Val<'a>) -> Result<Val<'a>, EvalError> {
+    operator::arithmetic(plan::Arithmetic::Add, left, right)
+}
+
 /// Why a checked expression cannot be planned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]

@@ -47,7 +47,7 @@ fn formatted<'a>(text: &str, kind: &DeclKind) -> Result<Val<'a>, EvalError> {
         DeclKind::Bytes => (base64(text).map(|bytes| Val::Bytes(bytes.into())), "byte formatted string"),
         DeclKind::Duration => (time::parse_loose_duration(text).map(Val::Duration), "duration"),
         DeclKind::Date => (Timestamp::parse_date(text).map(Val::Timestamp), "date formatted string"),
-        _ => (Timestamp::parse(text).map(Val::Timestamp), "date-time formatted string"),
+        _ => (Timestamp::parse_loose(text).map(Val::Timestamp), "date-time formatted string"),
     };
     value.ok_or_else(|| EvalError::new(format!("Invalid {name} {text}")))
 }
@@ -81,8 +81,8 @@ fn mismatch(value: &Value, kind: &DeclKind) -> String {
     format!("invalid data, expected {expected}, got {found}")
 }
 
-/// Standard base64; line breaks are skipped as the reference does.
-pub fn base64(text: &str) -> Option<Vec<u8>> {
+/// Base64 in the alphabet for URLs, which is the one that the reference reads; line breaks are skipped.
+fn base64(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let (mut bits, mut count, mut padding) = (0u32, 0u32, 0);
     for byte in text.bytes().filter(|b| !matches!(b, b'\r' | b'\n')) {
@@ -90,8 +90,8 @@ pub fn base64(text: &str) -> Option<Vec<u8>> {
             b'A'..=b'Z' => byte - b'A',
             b'a'..=b'z' => byte - b'a' + 26,
             b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
+            b'-' => 62,
+            b'_' => 63,
             b'=' => {
                 padding += 1;
                 continue;

@@ -74,6 +74,14 @@ impl Timestamp {
         Timestamp::new(seconds, nanos).map(|moment| Timestamp { offset, ..moment })
     }
 
+    /// Reads RFC 3339; a moment without an offset is one in UTC, and no text at all is 1970.
+    pub fn parse_loose(text: &str) -> Option<Timestamp> {
+        if text.is_empty() {
+            return Timestamp::new(0, 0);
+        }
+        Timestamp::parse(text).or_else(|| Timestamp::parse(&format!("{text}Z")))
+    }
+
     /// Reads a day, `2006-01-02`, as its first moment in UTC.
     pub fn parse_date(text: &str) -> Option<Timestamp> {
         let mut at = Cursor { rest: text };
