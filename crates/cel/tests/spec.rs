@@ -31,11 +31,14 @@ fn specification_cases_pass() {
     let text = std::fs::read_to_string(&path).unwrap();
     let cases: Vec<Value> = serde_json::from_str(&text).unwrap();
     let libraries = Libraries::new();
-    let excepted: BTreeSet<&str> =
-        EXCEPTIONS.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split('\t').next()).collect();
+    let listed = |kind: &str| -> BTreeSet<&str> {
+        let lines = EXCEPTIONS.lines().filter_map(|line| line.split_once('\t'));
+        lines.filter(|(found, _)| *found == kind).filter_map(|(_, rest)| rest.split('\t').next()).collect()
+    };
+    let (excepted, other_version) = (listed("differs"), listed("version"));
     let (mut passed, mut failed, mut left_out) = (0, BTreeMap::new(), 0);
     for case in &cases {
-        if !applies(case) {
+        if !applies(case) || other_version.contains(name(case).as_str()) {
             left_out += 1;
             continue;
         }
@@ -99,6 +102,9 @@ fn applies(case: &Value) -> bool {
         return false;
     }
     let expr = text("expr");
+    if ["google.protobuf", "cel.expr.conformance"].iter().any(|prefix| text("container").starts_with(prefix)) {
+        return false;
+    }
     let messages =
         ["TestAllTypes", "NestedTestAllTypes", "GlobalEnum", "NestedEnum", "google.protobuf.", "proto2.", "proto3."];
     let is_type_name = ["google.protobuf.Timestamp", "google.protobuf.Duration"]
@@ -108,7 +114,7 @@ fn applies(case: &Value) -> bool {
         return false;
     }
     // Declared only in the suite's own environment.
-    if expr.contains("tuple(") || expr.contains("sortedByKey") || has_proto(case) {
+    if expr.contains("tuple(") || expr.starts_with("fn(") || has_proto(case) {
         return false;
     }
     // Later versions of the string library, and the message `msg` of check-only cases.
@@ -200,6 +206,10 @@ fn value(described: &Value) -> Val<'static> {
             let entries: BTreeMap<_, _> =
                 entries.map(|entry| (Key::new(&value(&entry[0])).unwrap(), value(&entry[1]))).collect();
             Val::Map(Map::from(entries))
+        }
+        "duration" => {
+            let part = |key: &str| described[key].as_i64().unwrap();
+            Val::Duration(part("s") * 1_000_000_000 + part("n"))
         }
         other => panic!("a value of type {other}"),
     }

@@ -20,8 +20,10 @@ pub use validate::validate;
 /// What a name refers to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reference {
-    /// A variable of the environment or of a comprehension.
+    /// A variable of the environment.
     Variable(Arc<str>),
+    /// A variable of a comprehension.
+    Local(Arc<str>),
     /// A type used as a value.
     Type(Arc<str>),
     /// A function and those of its signatures that fit.
@@ -156,10 +158,10 @@ impl Checker<'_> {
 
     /// The type of a name and what it refers to.
     fn lookup(&self, name: &str) -> Option<(Type, Reference)> {
+        if let Some((name, ty)) = self.local(name) {
+            return Some((ty.clone(), Reference::Local(name.clone())));
+        }
         for candidate in self.env.candidates(name) {
-            if let Some((name, ty)) = self.scopes.iter().rfind(|(scoped, _)| **scoped == *candidate) {
-                return Some((ty.clone(), Reference::Variable(name.clone())));
-            }
             if let Some((_, variable)) = self.env.variable(&candidate) {
                 return Some((variable.ty.clone(), Reference::Variable(variable.name.clone())));
             }
@@ -168,6 +170,11 @@ impl Checker<'_> {
             }
         }
         None
+    }
+
+    /// The variable of a comprehension with this name; a name with a leading dot means none of them.
+    fn local(&self, name: &str) -> Option<&(Arc<str>, Type)> {
+        self.scopes.iter().rfind(|(scoped, _)| **scoped == *name)
     }
 
     fn ident(&mut self, id: NodeId, name: &str) {
@@ -184,6 +191,7 @@ impl Checker<'_> {
         // A chain of names may be one name with dots.
         if !test
             && let Some(prefix) = self.ast.qualified_name(operand)
+            && self.local(prefix.split('.').next().unwrap_or_default()).is_none()
             && let Some((ty, reference)) = self.lookup(&format!("{prefix}.{field}"))
         {
             self.set(id, ty);

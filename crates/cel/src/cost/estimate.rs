@@ -60,8 +60,8 @@ struct Estimator<'c> {
 impl<'c> Estimator<'c> {
     fn cost(&mut self, id: NodeId) -> Range {
         let checked = self.checked;
-        if let Some(Reference::Variable(name) | Reference::Type(name)) = checked.reference(id) {
-            let path = self.local(name).map(|local| local.path.clone());
+        if let Some(Reference::Variable(name) | Reference::Local(name) | Reference::Type(name)) = checked.reference(id) {
+            let path = self.local_at(id).map(|local| local.path.clone());
             self.paths.insert(id, path.unwrap_or_else(|| Path::variable(name.clone())));
             return Range::ONE;
         }
@@ -86,7 +86,7 @@ impl<'c> Estimator<'c> {
 
     fn local_at(&self, id: NodeId) -> Option<&Local> {
         match self.checked.reference(id) {
-            Some(Reference::Variable(name)) => self.local(name),
+            Some(Reference::Local(name)) => self.local(name),
             _ => None,
         }
     }

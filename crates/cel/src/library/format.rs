@@ -174,8 +174,10 @@ fn clause_text(clause: Clause, precision: Option<usize>, value: &Val<'_>) -> Res
         (Clause::String, value) => string_clause(value).map_err(|()| clause.complaint(value.type_name())),
         (Clause::Decimal, Val::Int(_) | Val::Uint(_)) => Ok(value.to_string()),
         (Clause::Fixed, value) => double(value).map_or_else(refuse, |value| Ok(grouped(value, decimals))),
+        // The reference takes the precision for a width here.
         (Clause::Scientific, value) => {
-            double(value).map_or_else(refuse, |value| Ok(number::scientific(value, decimals)))
+            let width = precision.map_or(0, |width| width.min(MAX_PRECISION));
+            double(value).map_or_else(refuse, |value| Ok(format!("{:>width$}", scientific(value))))
         }
         (Clause::Binary, Val::Int(value)) => Ok(signed(*value, |n| format!("{n:b}"))),
         (Clause::Binary, Val::Uint(value)) => Ok(format!("{value:b}")),
@@ -228,6 +230,29 @@ fn grouped(value: f64, decimals: usize) -> String {
         out.push_str(fraction);
     }
     out
+}
+
+/// A power of ten as the reference writes it for English readers: `1.052033 × 10⁰³`.
+fn scientific(value: f64) -> String {
+    if !value.is_finite() {
+        return grouped(value, 0);
+    }
+    let text = format!("{value:.DEFAULT_PRECISION$e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let raised = format!("{}{:02}", if exponent < 0 { "-" } else { "" }, exponent.abs());
+    let raised: String = raised.chars().map(superscript).collect();
+    format!("{digits}\u{202f}×\u{202f}10{raised}")
+}
+
+fn superscript(c: char) -> char {
+    match c {
+        '-' => '⁻',
+        '1' => '¹',
+        '2' => '²',
+        '3' => '³',
+        c => char::from_u32('⁰' as u32 + c as u32 - '0' as u32).unwrap_or(c),
+    }
 }
 
 fn signed(value: i64, write: impl Fn(u64) -> String) -> String {

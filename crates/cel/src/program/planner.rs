@@ -47,6 +47,10 @@ impl Planner<'_> {
     fn plan(&mut self, id: NodeId) -> Planned {
         match self.reference(id) {
             Some(Reference::Variable(name)) => return Ok(self.variable(name)),
+            Some(Reference::Local(name)) => {
+                let base = self.slot(name).map_or_else(|| Base::Missing(name.clone()), Base::Slot);
+                return Ok(Plan::Attribute(Box::new(Attribute { base, qualifiers: Vec::new() })));
+            }
             Some(Reference::Type(name)) => return Ok(self.type_constant(name)),
             _ => {}
         }
@@ -80,15 +84,13 @@ impl Planner<'_> {
 
     // Names.
 
-    fn place(&self, name: &str) -> Option<Base> {
-        if let Some(slot) = self.scopes.iter().rposition(|scoped| **scoped == *name) {
-            return Some(Base::Slot(slot));
-        }
-        self.env.variable(name).map(|(index, _)| Base::Variable(index))
+    fn slot(&self, name: &str) -> Option<usize> {
+        self.scopes.iter().rposition(|scoped| **scoped == *name)
     }
 
     fn variable(&self, name: &Arc<str>) -> Plan {
-        let base = self.place(name).unwrap_or_else(|| Base::Missing(name.clone()));
+        let found = self.env.variable(name).map(|(index, _)| Base::Variable(index));
+        let base = found.unwrap_or_else(|| Base::Missing(name.clone()));
         Plan::Attribute(Box::new(Attribute { base, qualifiers: Vec::new() }))
     }
 
@@ -99,9 +101,17 @@ impl Planner<'_> {
 
     /// What a name means that no checker resolved.
     fn unchecked_name(&self, name: &str) -> Option<Plan> {
+        let attribute = |base| Plan::Attribute(Box::new(Attribute { base, qualifiers: Vec::new() }));
+        if let Some(slot) = self.slot(name) {
+            return Some(attribute(Base::Slot(slot)));
+        }
+        // A chain of selections from a variable of a comprehension is never one name.
+        if name.split_once('.').is_some_and(|(root, _)| !root.is_empty() && self.slot(root).is_some()) {
+            return None;
+        }
         for candidate in self.env.candidates(name) {
-            if let Some(base) = self.place(&candidate) {
-                return Some(Plan::Attribute(Box::new(Attribute { base, qualifiers: Vec::new() })));
+            if let Some((index, _)) = self.env.variable(&candidate) {
+                return Some(attribute(Base::Variable(index)));
             }
             if self.env.library.type_names.contains_key(candidate.as_str()) {
                 return Some(self.type_constant(&candidate));

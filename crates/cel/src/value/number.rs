@@ -74,16 +74,6 @@ pub fn fixed(value: f64, decimals: usize) -> String {
     special(value).unwrap_or_else(|| format!("{value:.decimals$}"))
 }
 
-/// A double with an exponent, as Go's `%.ne` writes it.
-pub fn scientific(value: f64, decimals: usize) -> String {
-    special(value).unwrap_or_else(|| {
-        let text = format!("{value:.decimals$e}");
-        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        let exponent: i32 = exponent.parse().unwrap_or(0);
-        format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
-    })
-}
-
 fn special(value: f64) -> Option<String> {
     let text = match () {
         () if value.is_nan() => "NaN",
