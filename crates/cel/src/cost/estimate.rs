@@ -60,7 +60,8 @@ struct Estimator<'c> {
 impl<'c> Estimator<'c> {
     fn cost(&mut self, id: NodeId) -> Range {
         let checked = self.checked;
-        if let Some(Reference::Variable(name) | Reference::Local(name) | Reference::Type(name)) = checked.reference(id) {
+        if let Some(Reference::Variable(name) | Reference::Local(name) | Reference::Type(name)) = checked.reference(id)
+        {
             let path = self.local_at(id).map(|local| local.path.clone());
             self.paths.insert(id, path.unwrap_or_else(|| Path::variable(name.clone())));
             return Range::ONE;

@@ -1,7 +1,10 @@
 //! What Kubernetes counts for calls, by the name of the function.
 
 use super::{formats, quantity, semver, urls};
-use crate::cost::{Argument, CallEstimate, CallSite, CostModel, REGEX_FACTOR, Range, STRING_FACTOR, scaled, size_at};
+use crate::cost::{
+    Argument, CallEstimate, CallSite, CostModel, LIST_COST, REGEX_FACTOR, Range, STRING_FACTOR, STRUCT_COST, scaled,
+    size_at,
+};
 use crate::function::Actual;
 use crate::syntax::Literal;
 use crate::types::Type;
@@ -13,6 +16,15 @@ pub const MODEL: CostModel = CostModel { estimate, actual };
 /// The regular expression that a format is estimated with, and the longest name of a format.
 const FORMAT_REGEX: f64 = 128.0;
 const FORMAT_NAME: u64 = 64;
+
+/// Two authorization checks are as many as one expression can afford.
+const AUTHORIZATION: u64 = 350_000;
+
+/// A selector is a list of requirements, each of which takes two characters at least.
+fn selector(length: Range) -> Range {
+    let requirements = length.scaled(0.5).scaled((LIST_COST + STRUCT_COST) as f64);
+    Range::exactly(LIST_COST).plus(walk(length)).plus(requirements)
+}
 
 fn walk(size: Range) -> Range {
     size.scaled(STRING_FACTOR)
@@ -66,6 +78,8 @@ fn estimate(site: &CallSite<'_>) -> Option<CallEstimate> {
         "format.named" | "sign" | "asInteger" | "isInteger" | "asApproximateFloat" | "isGreaterThan" | "isLessThan"
         | "compareTo" | "add" | "sub" | "major" | "minor" | "patch" => one,
         name if is_accessor(name) => one,
+        "check" => CallEstimate::cost(Range::exactly(AUTHORIZATION)),
+        "fieldSelector" | "labelSelector" => CallEstimate::cost(selector(first?.size())),
         "_==_" => equality(site.args)?,
         _ => return None,
     })
@@ -88,6 +102,17 @@ fn is_accessor(function: &str) -> bool {
             | "getPort"
             | "getEscapedPath"
             | "getQuery"
+            | "serviceAccount"
+            | "path"
+            | "group"
+            | "resource"
+            | "subresource"
+            | "namespace"
+            | "name"
+            | "allowed"
+            | "reason"
+            | "error"
+            | "errored"
     )
 }
 
@@ -180,6 +205,8 @@ fn actual(function: &str, overload: &str) -> Option<Actual> {
         "format.named" | "sign" | "asInteger" | "isInteger" | "asApproximateFloat" | "isGreaterThan" | "isLessThan"
         | "compareTo" | "add" | "sub" | "major" | "minor" | "patch" => |_, _| 1,
         name if is_accessor(name) => |_, _| 1,
+        "check" => |_, _| AUTHORIZATION,
+        "fieldSelector" | "labelSelector" => |args, _| selector(Range::exactly(size_at(args, 1))).max,
         "_==_" => |args, _| match args {
             [Val::Opaque(_), _] => 1,
             [left, right] => {

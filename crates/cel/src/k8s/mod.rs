@@ -1,5 +1,6 @@
 //! What Kubernetes adds: its functions, its costs, and types from its schemas.
 
+pub mod authorizer;
 pub mod cost;
 pub mod formats;
 pub mod lists;
@@ -40,6 +41,7 @@ fn build() -> Library {
     library.literal_checks = true;
     library.presence_test_costs = false;
     library.cost = cost::MODEL;
+    authorizer::add(&mut library);
     lists::add(&mut library);
     regex::add(&mut library);
     urls::add(&mut library);
