@@ -174,8 +174,15 @@ impl ObjectDecl {
 
     /// The field with this name in expressions.
     pub fn field(&self, name: &str) -> Option<&FieldDecl> {
-        let index = self.fields.binary_search_by(|field| field.name.as_deref().cmp(&Some(name))).ok()?;
-        self.fields.get(index)
+        self.fields.get(self.field_index(name, 0)?)
+    }
+
+    /// The index of the field with this name, looking at `hint` first.
+    pub(crate) fn field_index(&self, name: &str, hint: usize) -> Option<usize> {
+        if self.fields.get(hint).is_some_and(|field| field.name.as_deref() == Some(name)) {
+            return Some(hint);
+        }
+        self.fields.binary_search_by(|field| field.name.as_deref().cmp(&Some(name))).ok()
     }
 
     /// The field with this name in the data.

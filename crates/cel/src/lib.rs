@@ -36,6 +36,5 @@ pub fn compile(text: &str, env: &Env) -> Result<Checked, CompileError> {
     let source = source::Source::new(text);
     let ast = syntax::parse(&source, env.syntax())?;
     let checked = check::check(ast, &source, env)?;
-    check::validate(&checked, &source, env)?;
-    Ok(checked)
+    check::validate(checked, &source, env)
 }

@@ -12,6 +12,7 @@ use crate::source::Source;
 use crate::syntax::ast::{Comprehension, Element, Entry, Field, Literal};
 use crate::syntax::{Ast, Node, NodeId};
 use crate::types::{Type, signature};
+use regex::Regex;
 use std::sync::Arc;
 use unify::{Substitution, instantiate, most_general};
 
@@ -42,6 +43,8 @@ pub struct Checked {
     pub(crate) ast: Ast,
     types: Vec<Type>,
     references: Vec<Option<Reference>>,
+    /// Literal patterns, compiled when they were tried.
+    regexes: Vec<(Arc<str>, Regex)>,
 }
 
 impl Checked {
@@ -58,6 +61,10 @@ impl Checked {
     /// What a node refers to.
     pub fn reference(&self, id: NodeId) -> Option<&Reference> {
         self.references.get(id as usize)?.as_ref()
+    }
+
+    pub(crate) fn regex(&self, pattern: &str) -> Option<&Regex> {
+        self.regexes.iter().find(|(known, _)| **known == *pattern).map(|(_, regex)| regex)
     }
 
     /// Whether the expression reads this variable.
@@ -82,7 +89,7 @@ pub fn check(ast: Ast, source: &Source, env: &Env) -> Result<Checked, Issues> {
         return Err(checker.issues.sorted());
     }
     let types = checker.types.iter().map(|ty| checker.substitution.apply(ty, true)).collect();
-    Ok(Checked { ast: checker.ast, types, references: checker.references })
+    Ok(Checked { ast: checker.ast, types, references: checker.references, regexes: Vec::new() })
 }
 
 struct Checker<'e> {

@@ -12,20 +12,27 @@ use crate::syntax::ast::Literal;
 use crate::syntax::{Node, NodeId};
 use crate::types::Type;
 use crate::value::{Text, Val, convert};
+use ::regex::Regex;
+use std::sync::Arc;
 
 /// Tries the literals of a checked expression where the environment asks for it.
-pub fn validate(checked: &Checked, source: &Source, env: &Env) -> Result<(), Issues> {
+pub fn validate(mut checked: Checked, source: &Source, env: &Env) -> Result<Checked, Issues> {
     if !env.library.literal_checks {
-        return Ok(());
+        return Ok(checked);
     }
-    let mut validator = Validator { checked, issues: Issues::new(source.clone()) };
+    let mut validator = Validator { checked: &checked, issues: Issues::new(source.clone()), regexes: Vec::new() };
     validator.walk(checked.ast.root(), false);
-    if validator.issues.is_empty() { Ok(()) } else { Err(validator.issues.sorted()) }
+    if !validator.issues.is_empty() {
+        return Err(validator.issues.sorted());
+    }
+    checked.regexes = validator.regexes;
+    Ok(checked)
 }
 
 struct Validator<'c> {
     checked: &'c Checked,
     issues: Issues,
+    regexes: Vec<(Arc<str>, Regex)>,
 }
 
 impl Validator<'_> {
@@ -67,7 +74,13 @@ impl Validator<'_> {
             _ => return,
         };
         let wrong = match (function, &value) {
-            ("matches", Val::String(pattern)) => regex::compile(pattern).is_err(),
+            ("matches", Val::String(pattern)) => match regex::compile(pattern) {
+                Ok(regex) => {
+                    self.regexes.push(((&**pattern).into(), regex));
+                    false
+                }
+                Err(_) => true,
+            },
             ("duration", value) => convert::duration(value).is_err(),
             ("timestamp", value) => convert::timestamp(value).is_err(),
             _ => false,

@@ -47,6 +47,14 @@ struct Local {
     entries: Option<EntrySizes>,
 }
 
+/// The operands of a call, with what is known of them.
+struct Operands<'o> {
+    nodes: &'o [NodeId],
+    known: &'o [Argument<'o>],
+    costs: &'o [Range],
+    target: Option<&'o Argument<'o>>,
+}
+
 struct Estimator<'c> {
     checked: &'c Checked,
     env: &'c Env,
@@ -124,28 +132,34 @@ impl<'c> Estimator<'c> {
         let target = target.filter(|_| !qualified);
         let target_cost = target.map_or(Range::ZERO, |target| self.cost(target));
         let target_node = target.map(|target| self.argument(target));
+        let operands = Operands { nodes: args, known: &arg_nodes, costs: &arg_costs, target: target_node.as_ref() };
+        target_cost.plus(self.signatures(id, name, overloads, &operands))
+    }
+
+    /// The cost that covers every signature that fits.
+    fn signatures(&mut self, id: NodeId, name: &str, overloads: &[usize], operands: &Operands<'_>) -> Range {
         let mut cost = Range::new(u64::MAX, 0);
         let mut size: Option<Range> = None;
         for index in overloads {
             let overload = self.env.library.functions.get(name).and_then(|f| f.overloads.get(*index));
             let overload_id = overload.map_or("", |overload| overload.id.as_str());
             let site =
-                CallSite { function: name, overload: overload_id, target: target_node.as_ref(), args: &arg_nodes };
+                CallSite { function: name, overload: overload_id, target: operands.target, args: operands.known };
             let own = overload.and_then(|overload| overload.cost).and_then(|cost| (cost.estimate)(&site));
             let given = own.or_else(|| (self.env.library.cost.estimate)(&site));
             let call = match given {
                 Some(call) => {
-                    let sum = arg_costs.iter().fold(call.cost, |sum, cost| sum.plus(*cost));
+                    let sum = operands.costs.iter().fold(call.cost, |sum, cost| sum.plus(*cost));
                     CallEstimate { cost: sum, ..call }
                 }
-                None => self.standard(id, &site, args, &arg_costs),
+                None => self.standard(id, &site, operands.nodes, operands.costs),
             };
             cost = cost.union(call.cost);
             size = match (size, call.size) {
                 (Some(a), Some(b)) => Some(a.union(b)),
                 (a, b) => a.or(b),
             };
-            if let (Some(container), "index_list" | "index_map") = (args.first(), overload_id) {
+            if let (Some(container), "index_list" | "index_map") = (operands.nodes.first(), overload_id) {
                 size = self.entry_sizes(*container).map(|entries| entries.value);
                 let step = if overload_id == "index_list" { Step::Items } else { Step::Values };
                 let path = self.path(*container).join(step);
@@ -156,7 +170,7 @@ impl<'c> Estimator<'c> {
         if let Some(size) = size {
             self.computed.insert(id, size);
         }
-        target_cost.plus(cost)
+        cost
     }
 
     /// The cost by the rules of the language.

@@ -71,6 +71,11 @@ impl RuleEnv {
         &self.decl
     }
 
+    /// The environment itself, where `oldSelf` is a value like `self`.
+    pub fn env(&self) -> &Env {
+        &self.env
+    }
+
     /// Compiles a rule.
     pub fn rule(&self, text: &str, optional_old_self: bool) -> Result<Rule, RuleError> {
         let not_bool = "cel expression must evaluate to a bool";

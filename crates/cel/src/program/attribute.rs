@@ -2,8 +2,10 @@
 
 use super::eval::{Evaluated, Run, Slot};
 use super::plan::{Attribute, Base, Plan, Qualifier, QualifierKey};
+use crate::decl::DeclType;
 use crate::error::EvalError;
-use crate::value::{List, Val, number};
+use crate::value::{List, Map, Val, number};
+use serde_json::Value;
 
 impl Attribute {
     pub fn is_conditional(&self) -> bool {
@@ -14,8 +16,40 @@ impl Attribute {
 impl<'a> Run<'a> {
     /// The value of an attribute. Its selections are charged, the attribute itself is not.
     pub fn resolve(&mut self, attribute: &'a Attribute) -> Evaluated<'a> {
+        if let Some((value, decl)) = self.declared(attribute) {
+            self.charge(attribute.qualifiers.len() as u64)?;
+            return Val::from_json(value, decl);
+        }
         let value = self.base(&attribute.base)?;
         if attribute.qualifiers.is_empty() { Ok(value) } else { self.qualify(value, &attribute.qualifiers) }
+    }
+
+    /// What plain names select from declared objects, without making values on the way.
+    ///
+    /// Nothing if anything is out of the ordinary; then the long way is gone.
+    fn declared(&self, attribute: &'a Attribute) -> Option<(&'a Value, &'a DeclType)> {
+        let base = match &attribute.base {
+            Base::Slot(slot) => match self.slots.get(*slot) {
+                Some(Slot::Value(Ok(value))) => value,
+                _ => return None,
+            },
+            Base::Variable(index) => self.variables.get(*index)?.as_ref()?,
+            _ => return None,
+        };
+        let Val::Map(Map::Json(object, decl)) = base else { return None };
+        let (mut object, mut decl): (&'a serde_json::Map<String, Value>, &'a DeclType) = (object, decl);
+        let mut found: Option<(&'a Value, &'a DeclType)> = None;
+        for qualifier in &attribute.qualifiers {
+            let (QualifierKey::Name(name), false) = (&qualifier.key, qualifier.optional) else { return None };
+            if let Some((value, inner)) = found {
+                let Value::Object(inner_object) = value else { return None };
+                (object, decl) = (inner_object, inner);
+            }
+            let field = name.find(decl.as_object()?)?;
+            let value = object.get(&*field.key).filter(|value| !value.is_null())?;
+            found = Some((value, &field.decl));
+        }
+        found
     }
 
     fn base(&mut self, base: &'a Base) -> Evaluated<'a> {
@@ -97,12 +131,12 @@ impl<'a> Run<'a> {
 
     fn select(&mut self, value: &Val<'a>, key: &'a QualifierKey) -> Result<Selected<'a>, EvalError> {
         match key {
-            QualifierKey::Name(name) => match value {
-                Val::Map(map) => Ok(match map.get_str(name)? {
+            QualifierKey::Name(field) => match value {
+                Val::Map(map) => Ok(match map.get_str(&field.name)? {
                     Some(value) => Selected::Found(value),
-                    None => Selected::Missing(EvalError::no_such_key(name)),
+                    None => Selected::Missing(EvalError::no_such_key(&field.name)),
                 }),
-                other => select(other, &Val::string(&**name)),
+                other => select(other, &Val::string(&*field.name)),
             },
             QualifierKey::Constant(key) => select(value, key),
             QualifierKey::Attribute(attribute) => {

@@ -20,9 +20,9 @@ impl<'a> Run<'a> {
             FoldKind::Exists(predicate) => self.quantify(fold, predicate, true),
             FoldKind::ExistsOne(predicate) => self.exists_one(fold, predicate),
             FoldKind::Collect { filter, item, list_is_constant } => {
-                self.collect(fold, filter.as_ref(), item, *list_is_constant)
+                self.collect(fold, filter.as_deref(), item, *list_is_constant)
             }
-            FoldKind::Insert { filter, key, value } => self.insert(fold, filter.as_ref(), key.as_ref(), value),
+            FoldKind::Insert { filter, key, value } => self.insert(fold, filter.as_deref(), key.as_deref(), value),
             FoldKind::Bind { value, slot, body } => {
                 if let Some(place) = self.slots.get_mut(*slot) {
                     *place = Slot::Lazy(value);

@@ -56,16 +56,13 @@ impl<'a> Run<'a> {
         let (left, right) = self.sides(sides)?;
         self.charge_for(cost, &[&left, &right], None)?;
         let (left, right) = (left?, right?);
-        if !left.is_ordered() {
-            let name = match operator {
-                Comparison::Less => "_<_",
-                Comparison::LessOrEqual => "_<=_",
-                Comparison::Greater => "_>_",
-                Comparison::GreaterOrEqual => "_>=_",
-            };
-            return Err(EvalError::new(format!("no such overload: {name}")));
-        }
-        let order = left.compare(&right)?;
+        let order = match left.compare(&right) {
+            // A type without any order says more about what is wrong.
+            Err(_) if !left.is_ordered() => {
+                return Err(EvalError::new(format!("no such overload: {}", operator.name())));
+            }
+            order => order?,
+        };
         Ok(Val::Bool(match operator {
             Comparison::Less => order == Ordering::Less,
             Comparison::LessOrEqual => order != Ordering::Greater,
@@ -89,6 +86,17 @@ impl<'a> Run<'a> {
     pub fn member(&mut self, value: &'a Plan, list: &'a [Val<'static>]) -> Evaluated<'a> {
         let value = self.eval(value)?;
         Ok(Val::Bool(list.iter().any(|item| item.equals(&value).unwrap_or(false))))
+    }
+}
+
+impl Comparison {
+    fn name(self) -> &'static str {
+        match self {
+            Comparison::Less => "_<_",
+            Comparison::LessOrEqual => "_<=_",
+            Comparison::Greater => "_>_",
+            Comparison::GreaterOrEqual => "_>=_",
+        }
     }
 }
 

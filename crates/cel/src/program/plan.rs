@@ -3,11 +3,13 @@
 //! A plan says what to do with names resolved to places, constants folded,
 //! regular expressions compiled, and the cost of every step decided.
 
+use crate::decl::{FieldDecl, ObjectDecl};
 use crate::function::{Actual, Overload, Run};
 use crate::types::Type;
 use crate::value::Val;
 use regex::Regex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A step that yields a value.
 #[derive(Debug)]
@@ -103,16 +105,16 @@ pub enum Base {
     Slot(usize),
     /// A name that nothing is known about.
     Missing(Arc<str>),
-    Computed(Plan),
+    Computed(Box<Plan>),
     /// The branches cost nothing themselves where they only name something.
     Conditional(Box<Conditional>),
 }
 
 #[derive(Debug)]
 pub struct Conditional {
-    pub condition: Plan,
-    pub truthy: Attribute,
-    pub falsy: Attribute,
+    pub condition: Box<Plan>,
+    pub truthy: Box<Attribute>,
+    pub falsy: Box<Attribute>,
 }
 
 #[derive(Debug)]
@@ -123,9 +125,35 @@ pub struct Qualifier {
 
 #[derive(Debug)]
 pub enum QualifierKey {
-    Name(Arc<str>),
+    Name(FieldName),
     Constant(Val<'static>),
     Attribute(Attribute),
+}
+
+/// The name of a field, and where it was found last.
+///
+/// Objects at one place of an expression nearly always have one type, so the
+/// place of the field in that type is worth remembering between runs.
+#[derive(Debug)]
+pub struct FieldName {
+    pub name: Arc<str>,
+    pub hint: AtomicUsize,
+}
+
+impl FieldName {
+    pub fn new(name: Arc<str>) -> FieldName {
+        FieldName { name, hint: AtomicUsize::new(0) }
+    }
+
+    /// The field of this name.
+    pub fn find<'d>(&self, object: &'d ObjectDecl) -> Option<&'d FieldDecl> {
+        let hint = self.hint.load(Ordering::Relaxed);
+        let index = object.field_index(&self.name, hint)?;
+        if index != hint {
+            self.hint.store(index, Ordering::Relaxed);
+        }
+        object.fields().get(index)
+    }
 }
 
 /// A call of a library function.
@@ -154,7 +182,7 @@ pub enum Target {
 /// A loop.
 #[derive(Debug)]
 pub struct Fold {
-    pub range: Plan,
+    pub range: Box<Plan>,
     /// The place of the element, or of the key or index.
     pub first: usize,
     /// The place of the value, in loops with two variables.
@@ -164,26 +192,26 @@ pub struct Fold {
 
 #[derive(Debug)]
 pub enum FoldKind {
-    All(Plan),
-    Exists(Plan),
-    ExistsOne(Plan),
+    All(Box<Plan>),
+    Exists(Box<Plan>),
+    ExistsOne(Box<Plan>),
     /// Appends an item to a list; a constant item makes the list around it free.
     Collect {
-        filter: Option<Plan>,
-        item: Plan,
+        filter: Option<Box<Plan>>,
+        item: Box<Plan>,
         list_is_constant: bool,
     },
     /// Inserts into a map, under a key or all entries of another map.
     Insert {
-        filter: Option<Plan>,
-        key: Option<Plan>,
-        value: Plan,
+        filter: Option<Box<Plan>>,
+        key: Option<Box<Plan>>,
+        value: Box<Plan>,
     },
     /// Names a value, which is found when first used.
     Bind {
-        value: Plan,
+        value: Box<Plan>,
         slot: usize,
-        body: Plan,
+        body: Box<Plan>,
     },
 }
 

@@ -5,8 +5,8 @@
 //! macro that made them.
 
 use super::plan::{
-    Arithmetic, Attribute, Base, Call, Comparison, Conditional, Fold, FoldKind, Item, MapItem, Plan, Qualifier,
-    QualifierKey, Target, is_certain,
+    Arithmetic, Attribute, Base, Call, Comparison, Conditional, FieldName, Fold, FoldKind, Item, MapItem, Plan,
+    Qualifier, QualifierKey, Target, is_certain,
 };
 use super::{PlanError, Program};
 use crate::check::{Checked, Reference};
@@ -17,6 +17,7 @@ use crate::syntax::ast::{Comprehension, Element, Entry, Literal};
 use crate::syntax::{Ast, Node, NodeId};
 use crate::types::Type;
 use crate::value::{Key, Map, Text, Val};
+use regex::Regex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -45,26 +46,38 @@ struct Planner<'e> {
 
 impl Planner<'_> {
     fn plan(&mut self, id: NodeId) -> Planned {
-        match self.reference(id) {
-            Some(Reference::Variable(name)) => return Ok(self.variable(name)),
-            Some(Reference::Local(name)) => {
-                let base = self.slot(name).map_or_else(|| Base::Missing(name.clone()), Base::Slot);
-                return Ok(Plan::Attribute(Box::new(Attribute { base, qualifiers: Vec::new() })));
-            }
-            Some(Reference::Type(name)) => return Ok(self.type_constant(name)),
-            _ => {}
+        if let Some(leaf) = self.leaf(id) {
+            return leaf;
         }
         match self.ast.node(id) {
-            Node::Unspecified => Err(PlanError("incomplete expression".to_owned())),
-            Node::Literal(literal) => Ok(Plan::Constant(constant(literal))),
-            Node::Ident(name) => Ok(self.unchecked_name(name).unwrap_or_else(|| missing(name))),
             Node::Select { operand, field, test } => self.select(id, *operand, field, *test),
             Node::Call { target, function, args } => self.call(id, *target, function, args),
             Node::List { elements } => self.list(elements),
             Node::Map { entries } => self.map(entries),
-            Node::Struct { name, .. } => Err(PlanError(format!("unknown type: {name}"))),
             Node::Comprehension(comprehension) => self.comprehension(comprehension),
+            _ => Err(PlanError("incomplete expression".to_owned())),
         }
+    }
+
+    fn boxed_plan(&mut self, id: NodeId) -> Planned<Box<Plan>> {
+        self.plan(id).map(Box::new)
+    }
+
+    /// The plan of a node without operands.
+    fn leaf(&self, id: NodeId) -> Option<Planned> {
+        let plan = match (self.reference(id), self.ast.node(id)) {
+            (Some(Reference::Variable(name)), _) => self.variable(name),
+            (Some(Reference::Local(name)), _) => {
+                let base = self.slot(name).map_or_else(|| Base::Missing(name.clone()), Base::Slot);
+                Plan::Attribute(Box::new(Attribute { base, qualifiers: Vec::new() }))
+            }
+            (Some(Reference::Type(name)), _) => self.type_constant(name),
+            (_, Node::Literal(literal)) => Plan::Constant(constant(literal)),
+            (_, Node::Ident(name)) => self.unchecked_name(name).unwrap_or_else(|| missing(name)),
+            (_, Node::Struct { name, .. }) => return Some(Err(PlanError(format!("unknown type: {name}")))),
+            _ => return None,
+        };
+        Some(Ok(plan))
     }
 
     fn reference(&self, id: NodeId) -> Option<&Reference> {
@@ -129,7 +142,9 @@ impl Planner<'_> {
             return Ok(plan);
         }
         let mut attribute = self.attribute(operand)?;
-        attribute.qualifiers.push(Qualifier { key: QualifierKey::Name(field.clone()), optional: false });
+        attribute
+            .qualifiers
+            .push(Qualifier { key: QualifierKey::Name(FieldName::new(field.clone())), optional: false });
         Ok(if test { Plan::Has(Box::new(attribute)) } else { Plan::Attribute(Box::new(attribute)) })
     }
 
@@ -137,17 +152,19 @@ impl Planner<'_> {
     fn attribute(&mut self, operand: NodeId) -> Planned<Attribute> {
         Ok(match self.plan(operand)? {
             Plan::Attribute(attribute) => *attribute,
-            other => Attribute { base: Base::Computed(other), qualifiers: Vec::new() },
+            other => Attribute { base: Base::Computed(Box::new(other)), qualifiers: Vec::new() },
         })
     }
 
     fn index(&mut self, operand: NodeId, index: NodeId, optional: bool) -> Planned {
         let mut attribute = self.attribute(operand)?;
         let key = match self.plan(index)? {
-            Plan::Constant(Val::String(name)) => QualifierKey::Name((&*name).into()),
+            Plan::Constant(Val::String(name)) => QualifierKey::Name(FieldName::new((&*name).into())),
             Plan::Constant(value) => QualifierKey::Constant(value),
             Plan::Attribute(attribute) => QualifierKey::Attribute(*attribute),
-            other => QualifierKey::Attribute(Attribute { base: Base::Computed(other), qualifiers: Vec::new() }),
+            other => {
+                QualifierKey::Attribute(Attribute { base: Base::Computed(Box::new(other)), qualifiers: Vec::new() })
+            }
         };
         attribute.qualifiers.push(Qualifier { key, optional });
         Ok(Plan::Attribute(Box::new(attribute)))
@@ -160,23 +177,20 @@ impl Planner<'_> {
             return Ok(plan);
         }
         let (name, target) = self.callee(id, target, function);
-        let env = self.env;
-        let Some(declared) = env.library.functions.get(&name) else {
+        if self.env.library.functions.get(&name).is_none() {
             return Ok(Plan::Unknown(name.as_ref().into()));
-        };
+        }
         let operands: Vec<NodeId> = target.iter().chain(args).copied().collect();
+        let planned = self.operands(&operands)?;
+        self.library_call(id, name, target.is_some(), &operands, planned)
+    }
+
+    fn operands(&mut self, operands: &[NodeId]) -> Planned<Vec<Plan>> {
         let mut planned = Vec::with_capacity(operands.len());
-        for operand in &operands {
+        for operand in operands {
             planned.push(self.plan(*operand)?);
         }
-        if target.is_some() && planned.len() == 2 && matches!(&*name, "or" | "orValue") {
-            let unwrap = &*name == "orValue";
-            return match <[Plan; 2]>::try_from(planned) {
-                Ok(sides) => Ok(Plan::OptionalOr { sides: Box::new(sides), unwrap }),
-                Err(_) => Err(PlanError("an operator takes two operands".to_owned())),
-            };
-        }
-        self.library_call(id, name, declared, target.is_some(), &operands, planned)
+        Ok(planned)
     }
 
     /// The function's full name, and the receiver if it is not part of that name.
@@ -200,11 +214,21 @@ impl Planner<'_> {
         &mut self,
         id: NodeId,
         name: Arc<str>,
-        declared: &Function,
         member: bool,
         operands: &[NodeId],
         args: Vec<Plan>,
     ) -> Planned {
+        if member && args.len() == 2 && matches!(&*name, "or" | "orValue") {
+            let unwrap = &*name == "orValue";
+            return match <[Plan; 2]>::try_from(args) {
+                Ok(sides) => Ok(Plan::OptionalOr { sides: Box::new(sides), unwrap }),
+                Err(_) => Err(PlanError("an operator takes two operands".to_owned())),
+            };
+        }
+        let env = self.env;
+        let Some(declared) = env.library.functions.get(&name) else {
+            return Ok(Plan::Unknown(name.as_ref().into()));
+        };
         let fitting = self.fitting(id, declared, member, operands.len());
         let only = match fitting.as_slice() {
             [only] => Some(*only),
@@ -213,9 +237,7 @@ impl Planner<'_> {
         let cost = self.call_cost(&name, only);
         let regex_at = fitting.iter().any(|overload| matches!(overload.run, Run::Regex(_)));
         let regex = match args.get(1) {
-            Some(Plan::Constant(Val::String(pattern))) if regex_at => {
-                Some(crate::library::regex::compile(pattern).map_err(PlanError)?)
-            }
+            Some(Plan::Constant(Val::String(pattern))) if regex_at => Some(self.regex(pattern)?),
             _ => None,
         };
         let folds = CONVERSIONS.contains(&&*name) && matches!(args.as_slice(), [Plan::Constant(_)]);
@@ -232,6 +254,14 @@ impl Planner<'_> {
         let call = Call { function: name, args, target, regex, cost, before, stops_at_error };
         let call = Plan::Call(Box::new(call));
         if folds { fold(call) } else { Ok(call) }
+    }
+
+    /// The compiled expression; the check may have compiled it already.
+    fn regex(&self, pattern: &str) -> Planned<Regex> {
+        match self.checked.and_then(|checked| checked.regex(pattern)) {
+            Some(regex) => Ok(regex.clone()),
+            None => crate::library::regex::compile(pattern).map_err(PlanError),
+        }
     }
 
     fn fitting<'f>(&self, id: NodeId, declared: &'f Function, member: bool, args: usize) -> Vec<&'f Overload> {
@@ -265,53 +295,53 @@ impl Planner<'_> {
         self.call_cost(function, only)
     }
 
+    // Each operator has a function of its own: plans of deep expressions must fit small stacks.
     fn operator(&mut self, id: NodeId, function: &str, args: &[NodeId]) -> Planned<Option<Plan>> {
-        let comparison = match function {
-            "_<_" => Some(Comparison::Less),
-            "_<=_" => Some(Comparison::LessOrEqual),
-            "_>_" => Some(Comparison::Greater),
-            "_>=_" => Some(Comparison::GreaterOrEqual),
-            _ => None,
-        };
-        if let Some(operator) = comparison {
-            let cost = self.operator_cost(id, function);
-            return Ok(Some(Plan::Compare { sides: self.boxed(args)?, operator, cost }));
-        }
-        let arithmetic = match function {
-            "_+_" => Some(Arithmetic::Add),
-            "_-_" => Some(Arithmetic::Subtract),
-            "_*_" => Some(Arithmetic::Multiply),
-            "_/_" => Some(Arithmetic::Divide),
-            "_%_" => Some(Arithmetic::Modulo),
-            _ => None,
-        };
-        if let Some(operator) = arithmetic {
-            let cost = self.operator_cost(id, function);
-            return Ok(Some(Plan::Arithmetic { sides: self.boxed(args)?, operator, cost }));
-        }
-        Ok(Some(match (function, args) {
-            ("_&&_", _) => Plan::And(self.boxed(args)?),
-            ("_||_", _) => Plan::Or(self.boxed(args)?),
-            ("_==_" | "_!=_", _) => {
-                let negated = function == "_!=_";
-                let overload = if negated { "not_equals" } else { "equals" };
-                let model = (self.env.library.cost.actual)(function, overload);
-                Plan::Equal { sides: self.boxed(args)?, negated, cost: model.or_else(|| standard_actual(overload)) }
-            }
-            ("!_", [operand]) => Plan::Not(Box::new(self.plan(*operand)?)),
-            ("-_", [operand]) => Plan::Negate(Box::new(self.plan(*operand)?)),
-            ("@in", _) => self.membership(id, args)?,
-            ("_?_:_", [condition, truthy, falsy]) => self.conditional(*condition, *truthy, *falsy)?,
-            ("_[_]", [operand, index]) => self.index(*operand, *index, false)?,
-            ("_[?_]" | "_?._", [operand, index]) => self.index(*operand, *index, true)?,
+        let plan = match (function, args) {
+            ("_&&_", _) => self.boxed(args).map(Plan::And),
+            ("_||_", _) => self.boxed(args).map(Plan::Or),
+            ("_==_" | "_!=_", _) => self.equality(function, args),
+            ("!_", [operand]) => self.plan(*operand).map(|operand| Plan::Not(Box::new(operand))),
+            ("-_", [operand]) => self.plan(*operand).map(|operand| Plan::Negate(Box::new(operand))),
+            ("@in", _) => self.membership(id, args),
+            ("_?_:_", [condition, truthy, falsy]) => self.conditional(*condition, *truthy, *falsy),
+            ("_[_]", [operand, index]) => self.index(*operand, *index, false),
+            ("_[?_]" | "_?._", [operand, index]) => self.index(*operand, *index, true),
+            ("_<_", _) => self.comparison(id, function, Comparison::Less, args),
+            ("_<=_", _) => self.comparison(id, function, Comparison::LessOrEqual, args),
+            ("_>_", _) => self.comparison(id, function, Comparison::Greater, args),
+            ("_>=_", _) => self.comparison(id, function, Comparison::GreaterOrEqual, args),
+            ("_+_", _) => self.arithmetic(id, function, Arithmetic::Add, args),
+            ("_-_", _) => self.arithmetic(id, function, Arithmetic::Subtract, args),
+            ("_*_", _) => self.arithmetic(id, function, Arithmetic::Multiply, args),
+            ("_/_", _) => self.arithmetic(id, function, Arithmetic::Divide, args),
+            ("_%_", _) => self.arithmetic(id, function, Arithmetic::Modulo, args),
             _ => return Ok(None),
-        }))
+        };
+        plan.map(Some)
+    }
+
+    fn comparison(&mut self, id: NodeId, function: &str, operator: Comparison, args: &[NodeId]) -> Planned {
+        let cost = self.operator_cost(id, function);
+        Ok(Plan::Compare { sides: self.boxed(args)?, operator, cost })
+    }
+
+    fn arithmetic(&mut self, id: NodeId, function: &str, operator: Arithmetic, args: &[NodeId]) -> Planned {
+        let cost = self.operator_cost(id, function);
+        Ok(Plan::Arithmetic { sides: self.boxed(args)?, operator, cost })
+    }
+
+    fn equality(&mut self, function: &str, args: &[NodeId]) -> Planned {
+        let negated = function == "_!=_";
+        let overload = if negated { "not_equals" } else { "equals" };
+        let model = (self.env.library.cost.actual)(function, overload);
+        Ok(Plan::Equal { sides: self.boxed(args)?, negated, cost: model.or_else(|| standard_actual(overload)) })
     }
 
     fn conditional(&mut self, condition: NodeId, truthy: NodeId, falsy: NodeId) -> Planned {
-        let condition = self.plan(condition)?;
-        let truthy = self.attribute(truthy)?;
-        let falsy = self.attribute(falsy)?;
+        let condition = self.boxed_plan(condition)?;
+        let truthy = self.attribute(truthy).map(Box::new)?;
+        let falsy = self.attribute(falsy).map(Box::new)?;
         let base = Base::Conditional(Box::new(Conditional { condition, truthy, falsy }));
         Ok(Plan::Attribute(Box::new(Attribute { base, qualifiers: Vec::new() })))
     }
@@ -373,21 +403,25 @@ impl Planner<'_> {
     // Loops.
 
     fn comprehension(&mut self, c: &Comprehension) -> Planned {
-        let range = self.plan(c.range)?;
+        let range = self.boxed_plan(c.range)?;
         let outer = self.scopes.len();
-        if matches!(self.ast.node(c.condition), Node::Literal(Literal::Bool(false))) {
-            let value = self.plan(c.init)?;
-            let slot = self.declare(&c.accumulator);
-            let body = self.plan(c.result)?;
-            self.scopes.truncate(outer);
-            let kind = FoldKind::Bind { value, slot, body };
-            return Ok(Plan::Fold(Box::new(Fold { range, first: slot, second: None, kind })));
-        }
-        let first = self.declare(&c.variable);
-        let second = c.second.as_ref().map(|name| self.declare(name));
-        let kind = self.fold_kind(c)?;
+        let (first, second, kind) = if matches!(self.ast.node(c.condition), Node::Literal(Literal::Bool(false))) {
+            let (slot, kind) = self.bind(c)?;
+            (slot, None, kind)
+        } else {
+            let first = self.declare(&c.variable);
+            let second = c.second.as_ref().map(|name| self.declare(name));
+            (first, second, self.fold_kind(c)?)
+        };
         self.scopes.truncate(outer);
         Ok(Plan::Fold(Box::new(Fold { range, first, second, kind })))
+    }
+
+    fn bind(&mut self, c: &Comprehension) -> Planned<(usize, FoldKind)> {
+        let value = self.boxed_plan(c.init)?;
+        let slot = self.declare(&c.accumulator);
+        let body = self.boxed_plan(c.result)?;
+        Ok((slot, FoldKind::Bind { value, slot, body }))
     }
 
     fn declare(&mut self, name: &Arc<str>) -> usize {
@@ -402,20 +436,20 @@ impl Planner<'_> {
         let ast = self.ast;
         let Node::Call { function, args, .. } = ast.node(c.step) else { return Err(unknown()) };
         match (&**function, args.as_slice()) {
-            ("_&&_", [_, predicate]) => Ok(FoldKind::All(self.plan(*predicate)?)),
-            ("_||_", [_, predicate]) => Ok(FoldKind::Exists(self.plan(*predicate)?)),
+            ("_&&_", [_, predicate]) => self.boxed_plan(*predicate).map(FoldKind::All),
+            ("_||_", [_, predicate]) => self.boxed_plan(*predicate).map(FoldKind::Exists),
             ("_?_:_", [predicate, ..]) if matches!(ast.node(c.init), Node::Literal(Literal::Int(0))) => {
-                Ok(FoldKind::ExistsOne(self.plan(*predicate)?))
+                self.boxed_plan(*predicate).map(FoldKind::ExistsOne)
             }
             ("_?_:_", [filter, step, _]) => {
-                let filter = self.plan(*filter)?;
+                let filter = self.boxed_plan(*filter)?;
                 self.accumulation(*step, Some(filter))
             }
             _ => self.accumulation(c.step, None),
         }
     }
 
-    fn accumulation(&mut self, step: NodeId, filter: Option<Plan>) -> Planned<FoldKind> {
+    fn accumulation(&mut self, step: NodeId, filter: Option<Box<Plan>>) -> Planned<FoldKind> {
         let unknown = || PlanError("a loop that no macro makes".to_owned());
         let ast = self.ast;
         let Node::Call { function, args, .. } = ast.node(step) else { return Err(unknown()) };
@@ -423,13 +457,16 @@ impl Planner<'_> {
             ("_+_", [_, list]) => {
                 let Node::List { elements } = ast.node(*list) else { return Err(unknown()) };
                 let [Element { value, .. }] = elements.as_slice() else { return Err(unknown()) };
-                let item = self.plan(*value)?;
-                let list_is_constant = matches!(item, Plan::Constant(_));
+                let item = self.boxed_plan(*value)?;
+                let list_is_constant = matches!(*item, Plan::Constant(_));
                 Ok(FoldKind::Collect { filter, item, list_is_constant })
             }
-            ("cel.@mapInsert", [_, value]) => Ok(FoldKind::Insert { filter, key: None, value: self.plan(*value)? }),
+            ("cel.@mapInsert", [_, value]) => {
+                let value = self.boxed_plan(*value)?;
+                Ok(FoldKind::Insert { filter, key: None, value })
+            }
             ("cel.@mapInsert", [_, key, value]) => {
-                let (key, value) = (self.plan(*key)?, self.plan(*value)?);
+                let (key, value) = (self.boxed_plan(*key)?, self.boxed_plan(*value)?);
                 Ok(FoldKind::Insert { filter, key: Some(key), value })
             }
             _ => Err(unknown()),

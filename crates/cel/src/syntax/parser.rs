@@ -273,32 +273,24 @@ impl Parser<'_> {
 
     // Rules. Each turns its own failure into a node and goes on behind it.
 
-    fn rule<T>(
-        &mut self,
-        follow: Follow,
-        body: impl FnOnce(&mut Self) -> Parsed<T>,
-        failed: impl FnOnce(&mut Self) -> Parsed<T>,
-    ) -> Result<T, Abort> {
-        self.follows.push(follow);
-        let result = match body(self) {
-            Err(Stop::Rule(exception)) => self.recover(exception).map_err(Stop::All).and_then(|()| failed(self)),
-            other => other,
+    /// Ends a rule whose follow was pushed before its body ran.
+    fn finish(&mut self, result: Parsed) -> Result<NodeId, Abort> {
+        let result = match result {
+            Ok(node) => Ok(node),
+            Err(Stop::All(abort)) => Err(abort),
+            Err(Stop::Rule(exception)) => self.recover(exception).and_then(|()| self.placeholder()),
         };
         self.follows.pop();
-        match result {
-            Ok(value) => Ok(value),
+        result
+    }
+
+    fn placeholder(&mut self) -> Result<NodeId, Abort> {
+        match self.add(self.token(0).start, Node::Unspecified, 0) {
+            Ok(node) => Ok(node),
             Err(Stop::All(abort)) => Err(abort),
-            // A placeholder is made without reading anything, so no rule can fail in it.
+            // Adding a node reads nothing, so that no rule can fail in it.
             Err(Stop::Rule(_)) => Err(Abort::Reported),
         }
-    }
-
-    fn node_rule(&mut self, follow: Follow, body: impl FnOnce(&mut Self) -> Parsed) -> Result<NodeId, Abort> {
-        self.rule(follow, body, Self::placeholder)
-    }
-
-    fn placeholder(&mut self) -> Parsed {
-        self.add(self.token(0).start, Node::Unspecified, 0)
     }
 
     pub(super) fn expr(&mut self, follow: Follow) -> Result<NodeId, Abort> {
@@ -306,7 +298,9 @@ impl Parser<'_> {
         if self.depths.expr > MAX_DEPTH {
             return Err(too_nested());
         }
-        let result = self.node_rule(follow, Self::conditional);
+        self.follows.push(follow);
+        let result = self.conditional();
+        let result = self.finish(result);
         self.depths.expr -= 1;
         result
     }
@@ -324,17 +318,21 @@ impl Parser<'_> {
     }
 
     fn disjunction(&mut self, follow: Follow) -> Result<NodeId, Abort> {
-        self.node_rule(follow, |parser| {
-            let first = parser.conjunction(may_end(Set::of(&[Kind::Or])))?;
-            parser.logical(first, Kind::Or, "_||_", Self::conjunction)
-        })
+        self.follows.push(follow);
+        let result = match self.conjunction(may_end(Set::of(&[Kind::Or]))) {
+            Ok(first) => self.logical(first, Kind::Or, "_||_", Self::conjunction),
+            Err(abort) => Err(abort.into()),
+        };
+        self.finish(result)
     }
 
     fn conjunction(&mut self, follow: Follow) -> Result<NodeId, Abort> {
-        self.node_rule(follow, |parser| {
-            let first = parser.relation(0, may_end(Set::of(&[Kind::And])))?;
-            parser.logical(first, Kind::And, "_&&_", |parser, follow| parser.relation(0, follow))
-        })
+        self.follows.push(follow);
+        let result = match self.relation(0, may_end(Set::of(&[Kind::And]))) {
+            Ok(first) => self.logical(first, Kind::And, "_&&_", |parser, follow| parser.relation(0, follow)),
+            Err(abort) => Err(abort.into()),
+        };
+        self.finish(result)
     }
 
     /// A chain of `&&` or `||` becomes a balanced tree, so that long chains stay shallow.
@@ -374,17 +372,21 @@ impl Parser<'_> {
         if self.depths.relation > MAX_DEPTH {
             return Err(too_nested());
         }
-        let result = self.node_rule(follow, |parser| {
-            let mut left = parser.calc(0, may_end(RELATIONS))?;
-            while precedence <= 1 && RELATIONS.has(parser.kind(0)) {
-                let op = parser.expect(parser.kind(0), AFTER_EXPR)?;
-                let right = parser.relation(2, may_end(RELATIONS))?;
-                left = parser.operator(op, operator_name(op.kind), vec![left, right], 1)?;
-            }
-            Ok(left)
-        });
+        self.follows.push(follow);
+        let result = self.relations(precedence);
+        let result = self.finish(result);
         self.depths.relation -= 1;
         result
+    }
+
+    fn relations(&mut self, precedence: u8) -> Parsed {
+        let mut left = self.calc(0, may_end(RELATIONS))?;
+        while precedence <= 1 && RELATIONS.has(self.kind(0)) {
+            let op = self.expect(self.kind(0), AFTER_EXPR)?;
+            let right = self.relation(2, may_end(RELATIONS))?;
+            left = self.operator(op, operator_name(op.kind), vec![left, right], 1)?;
+        }
+        Ok(left)
     }
 
     fn calc(&mut self, precedence: u8, follow: Follow) -> Result<NodeId, Abort> {
@@ -392,23 +394,27 @@ impl Parser<'_> {
         if self.depths.calc > MAX_DEPTH {
             return Err(too_nested());
         }
-        let result = self.node_rule(follow, |parser| {
-            const GOES_ON: Follow = may_end(FACTORS.with(TERMS));
-            let mut left = parser.unary(GOES_ON)?;
-            loop {
-                let kind = parser.kind(0);
-                let right_precedence = match () {
-                    () if FACTORS.has(kind) && precedence <= 2 => 3,
-                    () if TERMS.has(kind) && precedence <= 1 => 2,
-                    () => return Ok(left),
-                };
-                let op = parser.expect(kind, AFTER_EXPR)?;
-                let right = parser.calc(right_precedence, GOES_ON)?;
-                left = parser.operator(op, operator_name(kind), vec![left, right], 1)?;
-            }
-        });
+        self.follows.push(follow);
+        let result = self.calculations(precedence);
+        let result = self.finish(result);
         self.depths.calc -= 1;
         result
+    }
+
+    fn calculations(&mut self, precedence: u8) -> Parsed {
+        const GOES_ON: Follow = may_end(FACTORS.with(TERMS));
+        let mut left = self.unary(GOES_ON)?;
+        loop {
+            let kind = self.kind(0);
+            let right_precedence = match () {
+                () if FACTORS.has(kind) && precedence <= 2 => 3,
+                () if TERMS.has(kind) && precedence <= 1 => 2,
+                () => return Ok(left),
+            };
+            let op = self.expect(kind, AFTER_EXPR)?;
+            let right = self.calc(right_precedence, GOES_ON)?;
+            left = self.operator(op, operator_name(kind), vec![left, right], 1)?;
+        }
     }
 
     fn operator(&mut self, op: Token, function: &str, args: Vec<NodeId>, counts: usize) -> Parsed {
@@ -417,21 +423,25 @@ impl Parser<'_> {
     }
 
     fn unary(&mut self, follow: Follow) -> Result<NodeId, Abort> {
-        self.node_rule(follow, |parser| {
-            parser.sync(EXPR_START)?;
-            match (parser.kind(0), parser.kind(1)) {
-                (Kind::Exclamation, _) => parser.repeated(Kind::Exclamation, "!_", EXPR_START),
-                // A number takes its sign along; anything else is negated.
-                (Kind::Minus, next) if !NUMBERS.has(next) => {
-                    if !MEMBER_START.has(next) {
-                        let start = parser.position;
-                        return Err(Stop::Rule(Exception::NoAlternative { start, offending: start + 1 }));
-                    }
-                    parser.repeated(Kind::Minus, "-_", MEMBER_START)
-                }
-                _ => Ok(parser.member(ENDS)?),
-            }
-        })
+        self.follows.push(follow);
+        let result = self.signed();
+        self.finish(result)
+    }
+
+    fn signed(&mut self) -> Parsed {
+        self.sync(EXPR_START)?;
+        match (self.kind(0), self.kind(1)) {
+            (Kind::Exclamation, _) => self.repeated(Kind::Exclamation, "!_", EXPR_START),
+            // A number takes its sign along; anything else is negated.
+            (Kind::Minus, next) if !NUMBERS.has(next) => self.repeated(Kind::Minus, "-_", MEMBER_START),
+            _ => Ok(self.member(ENDS)?),
+        }
+    }
+
+    /// Fails at the token behind the current one.
+    fn no_way<T>(&self) -> Parsed<T> {
+        let start = self.position;
+        Err(Stop::Rule(Exception::NoAlternative { start, offending: start + 1 }))
     }
 
     /// An even number of signs is none.
@@ -439,6 +449,10 @@ impl Parser<'_> {
         let first = self.token(0);
         let mut count = 0;
         while self.kind(0) == kind {
+            // Another minus may belong to a number, so that what follows it decides.
+            if kind == Kind::Minus && !expecting.has(self.kind(1)) {
+                return self.no_way();
+            }
             self.expect(kind, Follow { set: expecting, ends: false })?;
             count += 1;
             self.sync_loop(expecting)?;
@@ -448,26 +462,27 @@ impl Parser<'_> {
     }
 
     fn member(&mut self, follow: Follow) -> Result<NodeId, Abort> {
-        self.node_rule(follow, |parser| {
-            let mut operand = parser.primary(MEMBER_GOES_ON)?;
-            loop {
-                operand = match parser.kind(0) {
-                    Kind::Dot => parser.selection(operand)?,
-                    Kind::LeftBracket => parser.index(operand)?,
-                    _ => return Ok(operand),
-                };
-            }
-        })
+        self.follows.push(follow);
+        let result = self.selections();
+        self.finish(result)
+    }
+
+    fn selections(&mut self) -> Parsed {
+        let mut operand = self.primary(MEMBER_GOES_ON)?;
+        loop {
+            operand = match self.kind(0) {
+                Kind::Dot => self.selection(operand)?,
+                Kind::LeftBracket => self.index(operand)?,
+                _ => return Ok(operand),
+            };
+        }
     }
 
     fn selection(&mut self, operand: NodeId) -> Parsed {
         match (self.kind(1), self.kind(2)) {
             (Kind::Identifier, Kind::LeftParen) => return self.member_call(operand),
             (Kind::Identifier | Kind::EscapedIdentifier | Kind::Question, _) => {}
-            _ => {
-                let start = self.position;
-                return Err(Stop::Rule(Exception::NoAlternative { start, offending: start + 1 }));
-            }
+            _ => return self.no_way(),
         }
         let op = self.expect(Kind::Dot, Follow { set: IDENTIFIERS.with(Set::of(&[Kind::Question])), ends: false })?;
         let optional = self.kind(0) == Kind::Question;
@@ -490,19 +505,19 @@ impl Parser<'_> {
 
     /// A name behind a dot; in backticks only where that is switched on.
     fn field_name(&mut self, follow: Follow) -> Parsed<Option<(Token, Arc<str>)>> {
-        let token = self.rule(
-            follow,
-            |parser| {
-                parser.sync(IDENTIFIERS)?;
-                let token = parser.token(0);
-                if !IDENTIFIERS.has(token.kind) {
-                    let start = parser.position;
-                    return Err(Stop::Rule(Exception::NoAlternative { start, offending: start }));
-                }
-                parser.expect(token.kind, ENDS).map(Some)
-            },
-            |_| Ok(None),
-        )?;
+        self.follows.push(follow);
+        let token = match self.sync(IDENTIFIERS) {
+            Ok(()) if IDENTIFIERS.has(self.kind(0)) => self.expect(self.kind(0), ENDS),
+            Ok(()) => Err(Stop::Rule(Exception::Mismatch { expecting: IDENTIFIERS })),
+            Err(stop) => Err(stop),
+        };
+        let token = match token {
+            Ok(token) => Ok(Some(token)),
+            Err(Stop::Rule(exception)) => self.recover(exception).map(|()| None),
+            Err(Stop::All(abort)) => Err(abort),
+        };
+        self.follows.pop();
+        let token = token?;
         let Some(token) = token else { return Ok(None) };
         if token.kind == Kind::Identifier {
             return Ok(Some((token, self.text(token))));
@@ -544,43 +559,40 @@ impl Parser<'_> {
         let mut args = Vec::new();
         if EXPR_START.has(self.kind(0)) {
             self.follows.push(AFTER_ARGUMENTS);
-            let list = self.separated(&mut args, |parser| Ok(parser.expr(may_end(Set::of(&[Kind::Comma])))?));
-            let list = match list {
-                Err(Stop::Rule(exception)) => self.recover(exception).map_err(Stop::All),
-                other => other,
-            };
+            // No token is expected here that is not there, so that the list itself cannot fail.
+            loop {
+                args.push(self.expr(may_end(Set::of(&[Kind::Comma])))?);
+                if self.kind(0) != Kind::Comma {
+                    break;
+                }
+                self.expect(Kind::Comma, AFTER_EXPR)?;
+            }
             self.follows.pop();
-            list?;
         }
         self.expect(Kind::RightParen, behind)?;
         Ok((open, args))
     }
 
-    fn separated<T>(&mut self, into: &mut Vec<T>, item: impl Fn(&mut Self) -> Parsed<T>) -> Parsed<()> {
-        into.push(item(self)?);
-        while self.kind(0) == Kind::Comma {
-            self.expect(Kind::Comma, AFTER_EXPR)?;
-            into.push(item(self)?);
-        }
-        Ok(())
+    fn primary(&mut self, follow: Follow) -> Result<NodeId, Abort> {
+        self.follows.push(follow);
+        let result = match self.sync(MEMBER_START) {
+            Ok(()) => match self.kind(0) {
+                Kind::LeftParen => self.nested(),
+                Kind::LeftBracket => self.list(),
+                Kind::LeftBrace => self.map(),
+                Kind::Dot | Kind::Identifier => self.name(),
+                _ => self.literal(),
+            },
+            Err(stop) => Err(stop),
+        };
+        self.finish(result)
     }
 
-    fn primary(&mut self, follow: Follow) -> Result<NodeId, Abort> {
-        self.node_rule(follow, |parser| {
-            parser.sync(MEMBER_START)?;
-            match parser.kind(0) {
-                Kind::LeftParen => {
-                    parser.expect(Kind::LeftParen, AFTER_EXPR)?;
-                    let inner = parser.expr(AFTER_ARGUMENTS)?;
-                    parser.expect(Kind::RightParen, ENDS)?;
-                    Ok(inner)
-                }
-                Kind::LeftBracket => parser.list(),
-                Kind::LeftBrace => parser.map(),
-                Kind::Dot | Kind::Identifier => parser.name(),
-                _ => parser.literal(),
-            }
-        })
+    fn nested(&mut self) -> Parsed {
+        self.expect(Kind::LeftParen, AFTER_EXPR)?;
+        let inner = self.expr(AFTER_ARGUMENTS)?;
+        self.expect(Kind::RightParen, ENDS)?;
+        Ok(inner)
     }
 
     fn list(&mut self) -> Parsed {
@@ -590,10 +602,7 @@ impl Parser<'_> {
         self.sync(INSIDE)?;
         let mut elements = Vec::new();
         if OPTIONAL_EXPR_START.has(self.kind(0)) {
-            self.items(CLOSE, &mut elements, |parser| {
-                let (value, optional) = parser.optional_expr(may_end(Set::of(&[Kind::Comma])))?;
-                Ok(Element { value, optional })
-            })?;
+            self.items(CLOSE, &mut elements, Self::list_element)?;
         }
         self.close(CLOSE, Kind::RightBracket)?;
         let height = elements.iter().map(|e| self.height(e.value)).max().unwrap_or(0);
@@ -607,29 +616,42 @@ impl Parser<'_> {
         self.sync(INSIDE)?;
         let mut entries = Vec::new();
         if OPTIONAL_EXPR_START.has(self.kind(0)) {
-            self.items(CLOSE, &mut entries, |parser| {
-                let (key, optional) = parser.optional_expr(then(&[Kind::Colon]))?;
-                parser.expect(Kind::Colon, AFTER_EXPR)?;
-                let value = parser.expr(may_end(Set::of(&[Kind::Comma])))?;
-                Ok(Entry { key, value, optional })
-            })?;
+            self.items(CLOSE, &mut entries, Self::map_entry)?;
         }
         self.close(CLOSE, Kind::RightBrace)?;
         let height = entries.iter().map(|e| self.height(e.key).max(self.height(e.value))).max().unwrap_or(0);
         self.add(op.start, Node::Map { entries }, height)
     }
 
+    fn list_element(&mut self) -> Parsed<Element> {
+        let (value, optional) = self.optional_expr(may_end(Set::of(&[Kind::Comma])))?;
+        Ok(Element { value, optional })
+    }
+
+    fn map_entry(&mut self) -> Parsed<Entry> {
+        let (key, optional) = self.optional_expr(then(&[Kind::Colon]))?;
+        self.expect(Kind::Colon, AFTER_EXPR)?;
+        let value = self.expr(may_end(Set::of(&[Kind::Comma])))?;
+        Ok(Entry { key, value, optional })
+    }
+
     /// The list rule inside brackets or braces; a comma before the end belongs to the brackets.
-    fn items<T>(&mut self, close: Set, into: &mut Vec<T>, item: impl Fn(&mut Self) -> Parsed<T>) -> Parsed<()> {
-        let list = |parser: &mut Self| {
-            into.push(item(parser)?);
-            while parser.kind(0) == Kind::Comma && !close.has(parser.kind(1)) {
-                parser.expect(Kind::Comma, AFTER_EXPR)?;
-                into.push(item(parser)?);
+    fn items<T>(&mut self, close: Set, into: &mut Vec<T>, item: fn(&mut Self) -> Parsed<T>) -> Parsed<()> {
+        self.follows.push(Follow { set: close, ends: false });
+        let result = loop {
+            match item(self) {
+                Ok(item) => into.push(item),
+                Err(Stop::Rule(exception)) => break self.recover(exception),
+                Err(Stop::All(abort)) => break Err(abort),
             }
-            Ok(())
+            if self.kind(0) != Kind::Comma || close.has(self.kind(1)) {
+                break Ok(());
+            }
+            // The token is known to be there.
+            self.expect(Kind::Comma, AFTER_EXPR)?;
         };
-        Ok(self.rule(Follow { set: close, ends: false }, list, |_| Ok(()))?)
+        self.follows.pop();
+        Ok(result?)
     }
 
     fn close(&mut self, close: Set, kind: Kind) -> Parsed<()> {
@@ -642,19 +664,23 @@ impl Parser<'_> {
     }
 
     fn optional_expr(&mut self, follow: Follow) -> Parsed<(NodeId, bool)> {
-        let body = |parser: &mut Self| {
-            parser.sync(OPTIONAL_EXPR_START)?;
-            let question = parser.token(0);
-            let optional = question.kind == Kind::Question;
-            if optional {
-                parser.expect(Kind::Question, AFTER_EXPR)?;
-                if !parser.options.optional_syntax {
-                    parser.error(question.start, "unsupported syntax '?'")?;
-                }
+        self.follows.push(follow);
+        let mut optional = false;
+        let result = self.maybe_optional(&mut optional);
+        Ok((self.finish(result)?, optional))
+    }
+
+    fn maybe_optional(&mut self, optional: &mut bool) -> Parsed {
+        self.sync(OPTIONAL_EXPR_START)?;
+        let question = self.token(0);
+        if question.kind == Kind::Question {
+            *optional = true;
+            self.expect(Kind::Question, AFTER_EXPR)?;
+            if !self.options.optional_syntax {
+                self.error(question.start, "unsupported syntax '?'")?;
             }
-            Ok((parser.expr(ENDS)?, optional))
-        };
-        Ok(self.rule(follow, body, |parser| Ok((parser.placeholder()?, false)))?)
+        }
+        Ok(self.expr(ENDS)?)
     }
 
     /// A variable, a call or a message literal: all start with a name.
@@ -662,8 +688,7 @@ impl Parser<'_> {
         let start = self.token(0);
         let dotted = start.kind == Kind::Dot;
         if dotted && self.kind(1) != Kind::Identifier {
-            let start = self.position;
-            return Err(Stop::Rule(Exception::NoAlternative { start, offending: start + 1 }));
+            return self.no_way();
         }
         let first = usize::from(dotted);
         let mut behind = first + 1;
@@ -733,8 +758,7 @@ impl Parser<'_> {
         let first = self.token(0);
         let signed = first.kind == Kind::Minus;
         if signed && !NUMBERS.has(self.kind(1)) {
-            let start = self.position;
-            return Err(Stop::Rule(Exception::NoAlternative { start, offending: start + 1 }));
+            return self.no_way();
         }
         if signed {
             self.expect(Kind::Minus, Follow { set: NUMBERS, ends: false })?;

@@ -102,8 +102,7 @@ impl Parser<'_> {
                     (token, format!("mismatched input {} expecting {expecting}", self.shown(token)))
                 }
                 Exception::NoAlternative { start, offending } => {
-                    let offending = self.token_at(offending);
-                    (offending, self.no_alternative(self.token_at(start), offending))
+                    (self.token_at(offending), self.no_alternative(start, offending))
                 }
             };
             self.complain(token, message)?;
@@ -116,13 +115,23 @@ impl Parser<'_> {
         self.skip_until(self.recovery_set())
     }
 
-    fn no_alternative(&self, start: Token, offending: Token) -> String {
-        let text =
-            if start.kind == Kind::Eof { "<EOF>".to_owned() } else { self.source.text(start.start, offending.end) };
+    fn no_alternative(&self, start: usize, end: usize) -> String {
+        let (first, offending) = (self.token_at(start), self.token_at(end));
         // A literal where a name belongs is said in the words of a mismatch.
-        if let (Kind::True | Kind::False | Kind::Null, Kind::Dot) = (offending.kind, start.kind) {
+        if let (Kind::True | Kind::False | Kind::Null, Kind::Dot) = (offending.kind, first.kind) {
             let word = self.source.text(offending.start, offending.end);
             return format!("mismatched input '{word}' expecting IDENTIFIER");
+        }
+        let mut text = String::new();
+        for index in start..=end {
+            if index > start {
+                let between = self.source.text(self.token_at(index - 1).end, self.token_at(index).start);
+                text.extend(between.chars().filter(|c| c.is_whitespace()));
+            }
+            text.push_str(&self.source.text(self.token_at(index).start, self.token_at(index).end));
+        }
+        if first.kind == Kind::Eof {
+            text.push_str("<EOF>");
         }
         format!("no viable alternative at input {}", quote(&text))
     }
