@@ -17,11 +17,13 @@ pub struct Library {
     pub type_names: HashMap<Arc<str>, Type>,
     /// The syntax.
     pub syntax: ParserOptions,
-    /// Whether the elements of a literal list or map must be of one type.
+    /// Whether the checker takes elements of several types in a literal list or map for a mistake.
     pub homogeneous_literals: bool,
     /// Whether `1 < 1.5` compares.
     pub cross_type_comparison: bool,
-    /// Whether literal arguments of `matches`, `duration`, `timestamp` and `format` are tried at once.
+    /// Whether literals are tried at once: arguments of `matches`, `duration`, `timestamp` and `format`,
+    /// and whether the elements of a list or map are of one type. Unlike above, a list of several types
+    /// may then be the argument of `format`.
     pub literal_checks: bool,
     /// What calls cost beyond what the language says.
     pub cost: CostModel,

@@ -42,6 +42,8 @@ pub struct Overload {
     pub run: Run,
     /// Whether arguments after one that failed are left alone.
     pub stops_at_error: bool,
+    /// Whether values are looked at before the call when their types are not certain.
+    pub guarded: bool,
     /// What it costs, if a library says so.
     pub cost: Option<OverloadCost>,
     /// The parameters among its types.
@@ -102,7 +104,17 @@ impl Overload {
         let mut params = Vec::new();
         args.iter().chain([&result]).for_each(|arg| collect_params(arg, &mut params));
         let id = id.to_owned();
-        Overload { id, member, args: args.to_vec(), result, run, stops_at_error: args.len() > 2, cost: None, params }
+        Overload {
+            id,
+            member,
+            args: args.to_vec(),
+            result,
+            run,
+            stops_at_error: args.len() > 2,
+            guarded: true,
+            cost: None,
+            params,
+        }
     }
 
     /// Whether these values fit the signature. Containers are judged by their first element.

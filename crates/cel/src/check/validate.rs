@@ -48,11 +48,11 @@ impl Validator<'_> {
                 }
             }
             Node::List { elements } if !inside_format => {
-                self.same_types(elements.iter().map(|element| (element.value, element.optional)));
+                self.same_types(elements.iter().map(|element| (element.value, element.optional)), true);
             }
             Node::Map { entries } if !inside_format => {
-                self.same_types(entries.iter().map(|entry| (entry.key, false)));
-                self.same_types(entries.iter().map(|entry| (entry.value, entry.optional)));
+                self.same_types(entries.iter().map(|entry| (entry.key, false)), false);
+                self.same_types(entries.iter().map(|entry| (entry.value, entry.optional)), false);
             }
             _ => {}
         }
@@ -129,7 +129,8 @@ impl Validator<'_> {
         }
     }
 
-    fn same_types(&mut self, nodes: impl Iterator<Item = (NodeId, bool)>) {
+    /// Complains of types other than the first; of a list only once.
+    fn same_types(&mut self, nodes: impl Iterator<Item = (NodeId, bool)>, once: bool) {
         let mut expected: Option<Type> = None;
         for (id, optional) in nodes {
             let ty = self.checked.type_of(id);
@@ -137,7 +138,10 @@ impl Validator<'_> {
             match &expected {
                 None => expected = Some(ty),
                 Some(first) if *first != ty => {
-                    return self.complain(id, format!("expected type '{first}' but found '{ty}'"));
+                    self.complain(id, format!("expected type '{first}' but found '{ty}'"));
+                    if once {
+                        return;
+                    }
                 }
                 Some(_) => {}
             }

@@ -37,7 +37,6 @@ pub fn library() -> Arc<Library> {
 
 fn build() -> Library {
     let mut library = library::extended();
-    library.homogeneous_literals = true;
     library.literal_checks = true;
     library.presence_test_costs = false;
     library.cost = cost::MODEL;

@@ -232,7 +232,7 @@ fn grouped(value: f64, decimals: usize) -> String {
     out
 }
 
-/// A power of ten as the reference writes it for English readers: `1.052033 × 10⁰³`.
+/// A power of ten as the reference writes it for English readers: `1.052033×10⁰³`.
 fn scientific(value: f64) -> String {
     if !value.is_finite() {
         return grouped(value, 0);
@@ -242,7 +242,7 @@ fn scientific(value: f64) -> String {
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let raised = format!("{}{:02}", if exponent < 0 { "-" } else { "" }, exponent.abs());
     let raised: String = raised.chars().map(superscript).collect();
-    format!("{digits}\u{202f}×\u{202f}10{raised}")
+    format!("{digits}×10{raised}")
 }
 
 fn superscript(c: char) -> char {

@@ -24,19 +24,21 @@ pub fn add(library: &mut Library) {
     f.member("slice", "list_slice", &[any.clone(), Type::Int, Type::Int], any.clone(), slice).cost =
         Some(by_result(estimate_slice));
     let flattened = OverloadCost { estimate: estimate_flatten, actual: actual_flatten, before: None };
-    f.member("flatten", "list_flatten", &[Type::list(any.clone())], any.clone(), |args| {
+    let flat = f.member("flatten", "list_flatten", &[Type::list(any.clone())], any.clone(), |args| {
         flatten(list(args, 0)?, 1).map(Val::list)
-    })
-    .cost = Some(flattened);
+    });
+    flat.cost = Some(flattened);
+    flat.guarded = false;
     let dynamic = Type::list(Type::Dyn);
-    f.member("flatten", "list_flatten_int", &[dynamic.clone(), Type::Int], dynamic, |args| {
+    let flat = f.member("flatten", "list_flatten_int", &[dynamic.clone(), Type::Int], dynamic, |args| {
         let depth = int(args, 1)?;
         if depth < 0 {
             return Err(EvalError::new("level must be non-negative"));
         }
         flatten(list(args, 0)?, depth).map(Val::list)
-    })
-    .cost = Some(flattened);
+    });
+    flat.cost = Some(flattened);
+    flat.guarded = false;
     f.global("lists.range", "lists_range", &[Type::Int], Type::list(Type::Int), |args| {
         Ok(Val::list((0..int(args, 0)?).map(Val::Int).collect()))
     })

@@ -26,14 +26,57 @@ pub fn compile(pattern: &str) -> Result<Regex, String> {
 fn translate(pattern: &str) -> Result<String, String> {
     let mut out = String::with_capacity(pattern.len() + 8);
     let mut rest = Rest { text: pattern };
-    while let Some(c) = rest.next() {
-        match c {
-            '\\' => escape(&mut rest, &mut out)?,
-            '[' => class(&mut rest, &mut out, pattern)?,
+    let mut open = 0;
+    // What the last repetition looked like, while nothing came after it.
+    let mut repeated = "";
+    while let Some(c) = rest.text.chars().next() {
+        let from = rest.text;
+        rest.next();
+        let is_repetition = match c {
+            '\\' => {
+                escape(&mut rest, &mut out)?;
+                false
+            }
+            '[' => {
+                class(&mut rest, &mut out, pattern)?;
+                false
+            }
             '{' => repetition(&mut rest, &mut out)?,
-            '(' => group(&mut rest, &mut out)?,
-            _ => out.push(c),
+            '*' | '+' | '?' => {
+                out.push(c);
+                true
+            }
+            '(' => {
+                open += 1;
+                group(&mut rest, &mut out)?;
+                false
+            }
+            ')' if open == 0 => return Err(invalid("unexpected )", pattern)),
+            ')' => {
+                open -= 1;
+                out.push(c);
+                false
+            }
+            _ => {
+                out.push(c);
+                false
+            }
+        };
+        if !is_repetition {
+            repeated = "";
+            continue;
         }
+        if rest.take("?") {
+            out.push('?');
+        }
+        let this = from.get(..from.len() - rest.text.len()).unwrap_or_default();
+        if !repeated.is_empty() {
+            return Err(invalid("invalid nested repetition operator", &format!("{repeated}{this}")));
+        }
+        repeated = this;
+    }
+    if open > 0 {
+        return Err(invalid("missing closing )", pattern));
     }
     Ok(out)
 }
@@ -172,8 +215,8 @@ fn escape_in_class(rest: &mut Rest<'_>, out: &mut String) -> Result<(), String> 
     Ok(())
 }
 
-/// `{n}`, `{n,}` and `{n,m}` repeat; any other brace is itself.
-fn repetition(rest: &mut Rest<'_>, out: &mut String) -> Result<(), String> {
+/// `{n}`, `{n,}` and `{n,m}` repeat; any other brace is itself. Says which it was.
+fn repetition(rest: &mut Rest<'_>, out: &mut String) -> Result<bool, String> {
     let body = rest.text.split_once('}').map(|(body, _)| body).filter(|body| {
         let (low, high) = body.split_once(',').unwrap_or((body, ""));
         let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
@@ -181,7 +224,7 @@ fn repetition(rest: &mut Rest<'_>, out: &mut String) -> Result<(), String> {
     });
     let Some(body) = body else {
         out.push_str("\\{");
-        return Ok(());
+        return Ok(false);
     };
     if body
         .split(',')
@@ -191,7 +234,7 @@ fn repetition(rest: &mut Rest<'_>, out: &mut String) -> Result<(), String> {
     }
     let _ = write!(out, "{{{body}}}");
     rest.text = rest.text.get(body.len() + 1..).unwrap_or_default();
-    Ok(())
+    Ok(true)
 }
 
 /// Groups and flags: only what Go knows.

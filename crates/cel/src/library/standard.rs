@@ -168,15 +168,21 @@ fn strings(functions: &mut Functions) {
         functions.member("size", &format!("{name}_size"), &[ty], Type::Int, size);
     }
     let two = [Type::String, Type::String];
-    functions.member("contains", "contains_string", &two, Type::Bool, |args| {
-        Ok(Val::Bool(text(args, 0)?.contains(text(args, 1)?)))
-    });
-    functions.member("startsWith", "starts_with_string", &two, Type::Bool, |args| {
-        Ok(Val::Bool(text(args, 0)?.starts_with(text(args, 1)?)))
-    });
-    functions.member("endsWith", "ends_with_string", &two, Type::Bool, |args| {
-        Ok(Val::Bool(text(args, 0)?.ends_with(text(args, 1)?)))
-    });
+    functions
+        .member("contains", "contains_string", &two, Type::Bool, |args| {
+            Ok(Val::Bool(text(args, 0)?.contains(text(args, 1)?)))
+        })
+        .guarded = false;
+    functions
+        .member("startsWith", "starts_with_string", &two, Type::Bool, |args| {
+            Ok(Val::Bool(text(args, 0)?.starts_with(text(args, 1)?)))
+        })
+        .guarded = false;
+    functions
+        .member("endsWith", "ends_with_string", &two, Type::Bool, |args| {
+            Ok(Val::Bool(text(args, 0)?.ends_with(text(args, 1)?)))
+        })
+        .guarded = false;
     let matches = Run::Regex(|regex, args| Ok(Val::Bool(regex.is_match(text(args, 0)?))));
     functions.add("matches", Overload::new("matches", false, &two, Type::Bool, matches));
     functions.add("matches", Overload::new("matches_string", true, &two, Type::Bool, matches));

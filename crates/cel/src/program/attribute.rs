@@ -13,7 +13,7 @@ impl Attribute {
     }
 }
 
-impl<'a> Run<'a> {
+impl<'a> Run<'a, '_> {
     /// The value of an attribute. Its selections are charged, the attribute itself is not.
     pub fn resolve(&mut self, attribute: &'a Attribute) -> Evaluated<'a> {
         if let Some((value, decl)) = self.declared(attribute) {
@@ -33,7 +33,7 @@ impl<'a> Run<'a> {
                 Some(Slot::Value(Ok(value))) => value,
                 _ => return None,
             },
-            Base::Variable(index) => self.variables.get(*index)?.as_ref()?,
+            Base::Variable(index) => self.variable(*index)?,
             _ => return None,
         };
         let Val::Map(Map::Json(object, decl)) = base else { return None };
@@ -55,9 +55,9 @@ impl<'a> Run<'a> {
     fn base(&mut self, base: &'a Base) -> Evaluated<'a> {
         match base {
             Base::Slot(slot) => self.slot(*slot),
-            Base::Variable(index) => match self.variables.get(*index) {
-                Some(Some(value)) => Ok(value.clone()),
-                _ => {
+            Base::Variable(index) => match self.variable(*index) {
+                Some(value) => Ok(value.clone()),
+                None => {
                     let name = self.names.get(*index).map_or("", |name| name);
                     Err(EvalError::new(format!("no such attribute(s): {name}")))
                 }

@@ -24,8 +24,9 @@ pub enum Slot<'a> {
 }
 
 /// The state of one evaluation.
-pub struct Run<'a> {
-    pub variables: Vec<Option<Val<'a>>>,
+pub struct Run<'a, 'b> {
+    /// Few enough that looking through them is faster than an index.
+    pub bindings: &'b [(&'a str, Val<'a>)],
     pub names: &'a [Arc<str>],
     pub slots: Vec<Slot<'a>>,
     /// Expressions that were not constant, compiled once per evaluation.
@@ -34,7 +35,13 @@ pub struct Run<'a> {
     pub limit: u64,
 }
 
-impl<'a> Run<'a> {
+impl<'a, 'b> Run<'a, 'b> {
+    /// The value bound to a variable.
+    pub fn variable(&self, index: usize) -> Option<&'b Val<'a>> {
+        let name = self.names.get(index)?;
+        self.bindings.iter().rfind(|(bound, _)| *bound == &**name).map(|(_, value)| value)
+    }
+
     /// Adds to the cost; past the limit everything ends.
     pub fn charge(&mut self, cost: u64) -> Result<(), EvalError> {
         self.cost = self.cost.saturating_add(cost);

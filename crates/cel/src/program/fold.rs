@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// What a turn of a loop says about going on.
 type Turn = Result<bool, EvalError>;
 
-impl<'a> Run<'a> {
+impl<'a> Run<'a, '_> {
     pub fn fold(&mut self, fold: &'a Fold) -> Evaluated<'a> {
         match &fold.kind {
             FoldKind::All(predicate) => self.quantify(fold, predicate, false),

@@ -74,10 +74,8 @@ impl Program {
 
     /// Runs the program. Past `limit` it is stopped.
     pub fn run<'a>(&'a self, bindings: &Bindings<'a>, limit: u64) -> Outcome<'a> {
-        let value =
-            |name: &Arc<str>| bindings.values.iter().rfind(|(bound, _)| *bound == &**name).map(|(_, v)| v.clone());
         let mut run = eval::Run {
-            variables: self.variables.iter().map(value).collect(),
+            bindings: &bindings.values,
             slots: vec![eval::Slot::Empty; self.slots],
             names: &self.variables,
             regexes: Vec::new(),

@@ -15,7 +15,7 @@ fn settle<'a>(value: Evaluated<'a>) -> Result<Evaluated<'a>, EvalError> {
     }
 }
 
-impl<'a> Run<'a> {
+impl<'a> Run<'a, '_> {
     fn sides(&mut self, sides: &'a [Plan; 2]) -> Result<(Evaluated<'a>, Evaluated<'a>), EvalError> {
         let [left, right] = sides;
         let left = settle(self.eval(left))?;

@@ -245,7 +245,7 @@ impl Planner<'_> {
         let types: Vec<Type> = operands.iter().map(|operand| self.type_of(*operand).clone()).collect();
         let target = match only {
             Some(overload) => {
-                let guard = (!is_certain(&overload.args, &types)).then(|| overload.clone());
+                let guard = (overload.guarded && !is_certain(&overload.args, &types)).then(|| overload.clone());
                 Target::One { run: overload.run, guard }
             }
             None => Target::Any(fitting.into_iter().cloned().collect()),

@@ -104,7 +104,7 @@ fn base64(text: &str) -> Option<Vec<u8>> {
         bits = bits << 6 | u32::from(digit);
         count += 1;
         if count % 4 == 0 {
-            out.extend_from_slice(&bits.to_be_bytes().get(1..).unwrap_or_default()[..3]);
+            out.extend(bits.to_be_bytes().iter().skip(1));
             bits = 0;
         }
     }

@@ -198,8 +198,8 @@ impl<'a> Val<'a> {
             Val::Bytes(bytes) => bytes.is_empty(),
             Val::Duration(nanos) => *nanos == 0,
             Val::Timestamp(at) => at.is_zero(),
-            Val::List(list) => list.len() == 0,
-            Val::Map(map) => map.len() == 0,
+            Val::List(list) => list.is_empty(),
+            Val::Map(map) => map.is_empty(),
             Val::Optional(value) => value.is_none(),
             Val::Type(_) | Val::Opaque(_) => false,
         }

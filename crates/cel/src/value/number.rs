@@ -22,7 +22,7 @@ pub fn to_int(value: f64) -> Option<i64> {
 
 /// The double without its fraction; nothing when negative or too large.
 pub fn to_uint(value: f64) -> Option<u64> {
-    (value >= 0.0 && value < TWO_64).then_some(value as u64)
+    (0.0..TWO_64).contains(&value).then_some(value as u64)
 }
 
 /// How a double compares with an integer; the double is a number.
