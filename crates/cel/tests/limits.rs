@@ -372,3 +372,34 @@ fn calls_too_large_are_not_made() {
     let outcome = program.run(&Bindings::new(), k8s::CALL_COST_LIMIT);
     assert_eq!(outcome.value.unwrap_err(), pawl_cel::EvalError::CostLimit);
 }
+
+#[test]
+fn deep_data_is_read_but_not_walked() {
+    // Built by hand, because readers of JSON have limits of their own.
+    let mut data = json!([]);
+    for _ in 0..100_000 {
+        data = serde_json::Value::Array(vec![data]);
+    }
+    let data: &'static serde_json::Value = Box::leak(Box::new(data));
+    on_small_stack(move || {
+        let (env, decl) = (dynamic_env(), pawl_cel::decl::DeclType::dynamic());
+        let decl: &'static pawl_cel::decl::DeclType = Box::leak(Box::new(decl));
+        let run = |text: &str| {
+            let program: &'static Program =
+                Box::leak(Box::new(Program::new(&compile(text, &env).unwrap(), &env).unwrap()));
+            program.run(&Bindings::new().with("x", Val::from_json(data, decl).unwrap()), COST_LIMIT).value
+        };
+        assert!(matches!(run("x[0][0].size() == 1"), Ok(Val::Bool(true))));
+        assert_eq!(run("x == x").unwrap_err().to_string(), "values nest too deeply to be compared");
+        for text in [
+            "'%s'.format([x])",
+            "x.flatten(99999).size() == 1",
+            "{}[x]",
+            "x.indexOf(1) == -1",
+            "x.max() == 1",
+            "[x].join()",
+        ] {
+            let _ = run(text);
+        }
+    });
+}

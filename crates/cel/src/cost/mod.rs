@@ -153,10 +153,11 @@ impl Default for CostModel {
 
 /// The size of a value where it is counted as cost: one if it has none.
 pub fn actual_size(value: &Val<'_>) -> u64 {
-    match value {
-        Val::Optional(Some(inner)) => actual_size(inner),
-        other => other.size().unwrap_or(1),
+    let mut value = value;
+    while let Val::Optional(Some(inner)) = value {
+        value = inner;
     }
+    value.size().unwrap_or(1)
 }
 
 /// The size of an argument; one that is missing counts one.

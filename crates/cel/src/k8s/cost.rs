@@ -5,10 +5,11 @@ use crate::cost::{
     Argument, CallEstimate, CallSite, CostModel, LIST_COST, REGEX_FACTOR, Range, STRING_FACTOR, STRUCT_COST, scaled,
     size_at,
 };
+use crate::error::EvalError;
 use crate::function::Actual;
 use crate::syntax::Literal;
 use crate::types::Type;
-use crate::value::Val;
+use crate::value::{MAX_NESTING, Val};
 
 /// The costs of rules in schemas.
 pub const MODEL: CostModel = CostModel { estimate, actual };
@@ -181,7 +182,9 @@ fn equality(args: &[Argument<'_>]) -> Option<CallEstimate> {
 
 fn actual(function: &str, overload: &str) -> Option<Actual> {
     Some(match function {
-        "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => |args, _| args.first().map_or(0, traversed),
+        "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => {
+            |args, _| args.first().map_or(0, |value| traversed(value, 0))
+        }
         "ip" if overload == "cidr_ip" => |_, _| 1,
         "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "cidr" | "isIP" | "isCIDR" | "ip" | "quantity"
         | "isQuantity" | "semver" | "isSemver" => |args, _| scaled(size_at(args, 0), STRING_FACTOR),
@@ -228,14 +231,15 @@ fn masked_bytes(args: &[Val<'_>]) -> u64 {
 }
 
 /// The cost of looking at every value in a tree; text counts by its bytes, rounded down.
-fn traversed(value: &Val<'_>) -> u64 {
+fn traversed(value: &Val<'_>, depth: usize) -> u64 {
     let text = |bytes: usize| (bytes as f64 * STRING_FACTOR) as u64;
+    let below = |value: &Result<Val<'_>, EvalError>| value.as_ref().map_or(1, |value| traversed(value, depth + 1));
     match value {
         Val::String(string) => text(string.len()),
         Val::Bytes(bytes) => text(bytes.len()),
-        Val::List(list) => list.iter().map(|item| item.as_ref().map_or(1, traversed)).sum(),
-        Val::Map(map) => {
-            map.entries().iter().map(|(key, value)| traversed(key) + value.as_ref().map_or(1, traversed)).sum()
+        Val::List(list) if depth <= MAX_NESTING => list.iter().map(|item| below(&item)).sum(),
+        Val::Map(map) if depth <= MAX_NESTING => {
+            map.entries().iter().map(|(key, value)| traversed(key, depth + 1) + below(value)).sum()
         }
         _ => 1,
     }

@@ -2,7 +2,7 @@
 
 use crate::error::EvalError;
 use crate::types::Type;
-use crate::value::{List, Val, convert, number};
+use crate::value::{List, MAX_NESTING, Val, convert, number};
 use std::fmt::Write;
 
 /// A clause of a format string, without its precision.
@@ -171,7 +171,7 @@ fn clause_text(clause: Clause, precision: Option<usize>, value: &Val<'_>) -> Res
     let refuse = || Err(clause.complaint(value.type_name()));
     let decimals = precision.unwrap_or(DEFAULT_PRECISION).min(MAX_PRECISION);
     match (clause, value) {
-        (Clause::String, value) => string_clause(value).map_err(|()| clause.complaint(value.type_name())),
+        (Clause::String, value) => string_clause(value, 0).map_err(|()| clause.complaint(value.type_name())),
         (Clause::Decimal, Val::Int(_) | Val::Uint(_)) => Ok(value.to_string()),
         (Clause::Fixed, value) => double(value).map_or_else(refuse, |value| Ok(grouped(value, decimals))),
         // The reference takes the precision for a width here.
@@ -267,20 +267,23 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-fn string_clause(value: &Val<'_>) -> Result<String, ()> {
+fn string_clause(value: &Val<'_>, depth: usize) -> Result<String, ()> {
+    if depth > MAX_NESTING {
+        return Err(());
+    }
     match value {
         Val::Null => Ok("null".to_owned()),
         Val::List(list) => {
             let mut parts = Vec::with_capacity(list.len());
             for item in list.iter() {
-                parts.push(nested(&item.map_err(|_| ())?)?);
+                parts.push(nested(&item.map_err(|_| ())?, depth + 1)?);
             }
             Ok(format!("[{}]", parts.join(", ")))
         }
         Val::Map(map) => {
             let mut parts = Vec::with_capacity(map.len());
             for (key, value) in map.entries() {
-                parts.push((nested(&key)?, nested(&value.map_err(|_| ())?)?));
+                parts.push((nested(&key, depth + 1)?, nested(&value.map_err(|_| ())?, depth + 1)?));
             }
             parts.sort();
             let parts: Vec<String> = parts.into_iter().map(|(key, value)| format!("{key}:{value}")).collect();
@@ -293,7 +296,7 @@ fn string_clause(value: &Val<'_>) -> Result<String, ()> {
 }
 
 /// A value inside a container: written so that it could be read again.
-fn nested(value: &Val<'_>) -> Result<String, ()> {
+fn nested(value: &Val<'_>, depth: usize) -> Result<String, ()> {
     Ok(match value {
         Val::String(text) => crate::value::quoted(text),
         Val::Bytes(bytes) => format!("b{}", crate::value::quoted(&String::from_utf8_lossy(bytes))),
@@ -302,6 +305,6 @@ fn nested(value: &Val<'_>) -> Result<String, ()> {
         Val::Double(value) => number::fixed(*value, DEFAULT_PRECISION),
         Val::Timestamp(moment) => format!("timestamp(\"{moment}\")"),
         Val::Duration(_) => format!("duration(\"{value}\")"),
-        other => string_clause(other)?,
+        other => string_clause(other, depth)?,
     })
 }

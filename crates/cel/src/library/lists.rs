@@ -6,7 +6,7 @@ use crate::env::Library;
 use crate::error::EvalError;
 use crate::function::OverloadCost;
 use crate::types::Type;
-use crate::value::{List, Val};
+use crate::value::{List, MAX_NESTING, Val};
 use std::cmp::Ordering;
 
 /// Types whose values have an order.
@@ -35,7 +35,7 @@ pub fn add(library: &mut Library) {
         if depth < 0 {
             return Err(EvalError::new("level must be non-negative"));
         }
-        flatten(list(args, 0)?, depth).map(Val::list)
+        flatten(list(args, 0)?, depth.min(MAX_NESTING as i64)).map(Val::list)
     });
     flat.cost = Some(flattened);
     flat.guarded = false;

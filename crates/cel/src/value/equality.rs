@@ -3,7 +3,7 @@
 //! The left side decides: a declared set on the left compares as a set, on the
 //! right it is a list like any other.
 
-use super::{List, Map, Val, number};
+use super::{List, MAX_NESTING, Map, Val, number};
 use crate::decl::{DeclKind, ListKind};
 use crate::error::EvalError;
 use serde_json::Value;
@@ -12,6 +12,13 @@ use std::cmp::Ordering;
 impl<'a> Val<'a> {
     /// What `==` says.
     pub fn equals(&self, other: &Val<'a>) -> Result<bool, EvalError> {
+        self.equals_at(other, 0)
+    }
+
+    fn equals_at(&self, other: &Val<'a>, depth: usize) -> Result<bool, EvalError> {
+        if depth > MAX_NESTING {
+            return Err(EvalError::new("values nest too deeply to be compared"));
+        }
         Ok(match (self, other) {
             (Val::Null, Val::Null) => true,
             (Val::Null, _) | (_, Val::Null) => false,
@@ -31,11 +38,11 @@ impl<'a> Val<'a> {
             (Val::Duration(a), Val::Duration(b)) => a == b,
             (Val::Timestamp(a), Val::Timestamp(b)) => a == b,
             (Val::Optional(a), Val::Optional(b)) => match (a, b) {
-                (Some(a), Some(b)) => a.equals(b)?,
+                (Some(a), Some(b)) => a.equals_at(b, depth + 1)?,
                 (a, b) => a.is_none() == b.is_none(),
             },
-            (Val::List(a), Val::List(b)) => lists(a, b)?,
-            (Val::Map(a), Val::Map(b)) => maps(a, b)?,
+            (Val::List(a), Val::List(b)) => lists(a, b, depth + 1)?,
+            (Val::Map(a), Val::Map(b)) => maps(a, b, depth + 1)?,
             (Val::Opaque(a), Val::Opaque(b)) => a.equals(&**b).ok_or(EvalError::NO_OVERLOAD)?,
             (Val::Opaque(_), _) => return Err(EvalError::NO_OVERLOAD),
             (Val::List(a), _) if a.is_declared() => return Err(EvalError::NO_OVERLOAD),
@@ -60,14 +67,14 @@ impl<'a> Val<'a> {
     }
 }
 
-fn lists<'a>(a: &List<'a>, b: &List<'a>) -> Result<bool, EvalError> {
+fn lists<'a>(a: &List<'a>, b: &List<'a>, depth: usize) -> Result<bool, EvalError> {
     if a.len() != b.len() {
         return Ok(false);
     }
     match a.kind() {
         ListKind::Atomic => {
             for (x, y) in a.iter().zip(b.iter()) {
-                if !x?.equals(&y?)? {
+                if !x?.equals_at(&y?, depth)? {
                     return Ok(false);
                 }
             }
@@ -91,7 +98,7 @@ fn lists<'a>(a: &List<'a>, b: &List<'a>) -> Result<bool, EvalError> {
                 let key = item.list_key(keys);
                 let found = known.iter().rposition(|known| known.is_some() && *known == key);
                 let Some(member) = found.and_then(|index| members.get(index)) else { return Ok(false) };
-                if !member.equals(&item)? {
+                if !member.equals_at(&item, depth)? {
                     return Ok(false);
                 }
             }
@@ -100,7 +107,7 @@ fn lists<'a>(a: &List<'a>, b: &List<'a>) -> Result<bool, EvalError> {
     }
 }
 
-fn maps<'a>(a: &Map<'a>, b: &Map<'a>) -> Result<bool, EvalError> {
+fn maps<'a>(a: &Map<'a>, b: &Map<'a>, depth: usize) -> Result<bool, EvalError> {
     if a.len() != b.len() {
         return Ok(false);
     }
@@ -124,7 +131,7 @@ fn maps<'a>(a: &Map<'a>, b: &Map<'a>) -> Result<bool, EvalError> {
         match (value, b.get(&key)?) {
             (None, None) => {}
             (Some(x), Some(y)) => {
-                if !x.equals(&y)? {
+                if !x.equals_at(&y, depth)? {
                     return Ok(false);
                 }
             }

@@ -25,6 +25,9 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+/// How deep data may nest where all of it is walked. Deeper data can be read, not compared or written.
+pub(crate) const MAX_NESTING: usize = 200;
+
 /// A value.
 #[derive(Debug, Clone)]
 pub enum Val<'a> {
