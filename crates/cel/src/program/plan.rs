@@ -217,12 +217,15 @@ pub enum FoldKind {
 
 /// Whether static types alone show that values will fit, so that nothing is looked at while running.
 pub fn is_certain(declared: &[Type], found: &[Type]) -> bool {
-    declared.len() == found.len()
-        && declared.iter().zip(found).all(|(declared, found)| match declared {
-            Type::Dyn | Type::Param(_) => true,
-            Type::List(_) => matches!(found, Type::List(_)),
-            Type::Map(_) => matches!(found, Type::Map(_)),
-            Type::Opaque(name, _) => matches!(found, Type::Opaque(other, _) if name == other),
-            other => other == found,
-        })
+    declared.len() == found.len() && declared.iter().zip(found).all(|(declared, found)| fits(declared, found))
+}
+
+fn fits(declared: &Type, found: &Type) -> bool {
+    match (declared, found) {
+        (Type::Dyn | Type::Param(_), _) => true,
+        (Type::List(declared), Type::List(found)) => fits(declared, found),
+        (Type::Map(declared), Type::Map(found)) => fits(&declared.0, &found.0) && fits(&declared.1, &found.1),
+        (Type::Opaque(name, declared), Type::Opaque(other, found)) => name == other && is_certain(declared, found),
+        (declared, found) => declared == found,
+    }
 }
