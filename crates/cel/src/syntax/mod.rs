@@ -9,6 +9,7 @@ mod lexer;
 mod literal;
 mod macros;
 mod parser;
+mod primary;
 mod recovery;
 mod token;
 

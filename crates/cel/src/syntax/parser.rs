@@ -4,9 +4,8 @@
 //! grows, which a chain such as `1 + 1 + …` does without nesting anything. A
 //! tree past its limit is no longer built, only read for further errors.
 
-use super::ast::{Ast, Element, Entry, Field, Literal, Node, NodeId};
+use super::ast::{Ast, Literal, Node, NodeId};
 use super::lexer;
-use super::literal::unquote;
 use super::macros::MacroSet;
 use super::recovery::{Exception, Follow, Recovery};
 use super::token::{Kind, Set, Token};
@@ -123,18 +122,18 @@ pub(super) struct Parser<'s> {
     issues: Issues,
 }
 
-type Parsed<T = NodeId> = Result<T, Stop>;
+pub(super) type Parsed<T = NodeId> = Result<T, Stop>;
 
-const LITERALS: Set = Set::of(&[Kind::True, Kind::False, Kind::Null, Kind::Uint, Kind::String, Kind::Bytes]);
-const NUMBERS: Set = Set::of(&[Kind::Float, Kind::Int]);
+pub(super) const LITERALS: Set = Set::of(&[Kind::True, Kind::False, Kind::Null, Kind::Uint, Kind::String, Kind::Bytes]);
+pub(super) const NUMBERS: Set = Set::of(&[Kind::Float, Kind::Int]);
 /// What a member may start with.
-const MEMBER_START: Set =
+pub(super) const MEMBER_START: Set =
     Set::of(&[Kind::LeftBracket, Kind::LeftBrace, Kind::LeftParen, Kind::Dot, Kind::Minus, Kind::Identifier])
         .with(LITERALS)
         .with(NUMBERS);
 /// What an expression may start with.
-const EXPR_START: Set = MEMBER_START.with(Set::of(&[Kind::Exclamation]));
-const OPTIONAL_EXPR_START: Set = EXPR_START.with(Set::of(&[Kind::Question]));
+pub(super) const EXPR_START: Set = MEMBER_START.with(Set::of(&[Kind::Exclamation]));
+pub(super) const OPTIONAL_EXPR_START: Set = EXPR_START.with(Set::of(&[Kind::Question]));
 const RELATIONS: Set = Set::of(&[
     Kind::Less,
     Kind::LessEquals,
@@ -147,44 +146,20 @@ const RELATIONS: Set = Set::of(&[
 const FACTORS: Set = Set::of(&[Kind::Star, Kind::Slash, Kind::Percent]);
 const TERMS: Set = Set::of(&[Kind::Plus, Kind::Minus]);
 const MEMBER_TAIL: Set = Set::of(&[Kind::Dot, Kind::LeftBracket]);
-const IDENTIFIERS: Set = Set::of(&[Kind::Identifier, Kind::EscapedIdentifier]);
+pub(super) const IDENTIFIERS: Set = Set::of(&[Kind::Identifier, Kind::EscapedIdentifier]);
 
-const fn then(kinds: &[Kind]) -> Follow {
+pub(super) const fn then(kinds: &[Kind]) -> Follow {
     Follow { set: Set::of(kinds), ends: false }
 }
 
-const fn may_end(set: Set) -> Follow {
+pub(super) const fn may_end(set: Set) -> Follow {
     Follow { set, ends: true }
 }
 
-const ENDS: Follow = may_end(Set::of(&[]));
+pub(super) const ENDS: Follow = may_end(Set::of(&[]));
 const MEMBER_GOES_ON: Follow = may_end(MEMBER_TAIL);
-const AFTER_ARGUMENTS: Follow = then(&[Kind::RightParen]);
-const AFTER_EXPR: Follow = Follow { set: EXPR_START, ends: false };
-
-const RESERVED: [&str; 21] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "false",
-    "for",
-    "function",
-    "if",
-    "import",
-    "in",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "null",
-    "return",
-    "true",
-    "var",
-    "void",
-    "while",
-];
+pub(super) const AFTER_ARGUMENTS: Follow = then(&[Kind::RightParen]);
+pub(super) const AFTER_EXPR: Follow = Follow { set: EXPR_START, ends: false };
 
 impl Parser<'_> {
     fn run(&mut self, unrecognized: &[lexer::Unrecognized]) -> Result<NodeId, Abort> {
@@ -222,7 +197,7 @@ impl Parser<'_> {
         self.position = (self.position + 1).min(self.tokens.len() - 1);
     }
 
-    fn text(&self, token: Token) -> Arc<str> {
+    pub(super) fn text(&self, token: Token) -> Arc<str> {
         self.source.text(token.start, token.end).into()
     }
 
@@ -263,7 +238,7 @@ impl Parser<'_> {
         self.heights.get(id as usize).copied().unwrap_or(0).into()
     }
 
-    fn tallest(&self, ids: &[NodeId]) -> usize {
+    pub(super) fn tallest(&self, ids: &[NodeId]) -> usize {
         ids.iter().map(|id| self.height(*id)).max().unwrap_or(0)
     }
 
@@ -274,7 +249,7 @@ impl Parser<'_> {
     // Rules. Each turns its own failure into a node and goes on behind it.
 
     /// Ends a rule whose follow was pushed before its body ran.
-    fn finish(&mut self, result: Parsed) -> Result<NodeId, Abort> {
+    pub(super) fn finish(&mut self, result: Parsed) -> Result<NodeId, Abort> {
         let result = match result {
             Ok(node) => Ok(node),
             Err(Stop::All(abort)) => Err(abort),
@@ -439,7 +414,7 @@ impl Parser<'_> {
     }
 
     /// Fails at the token behind the current one.
-    fn no_way<T>(&self) -> Parsed<T> {
+    pub(super) fn no_way<T>(&self) -> Parsed<T> {
         let start = self.position;
         Err(Stop::Rule(Exception::NoAlternative { start, offending: start + 1 }))
     }
@@ -504,7 +479,7 @@ impl Parser<'_> {
     }
 
     /// A name behind a dot; in backticks only where that is switched on.
-    fn field_name(&mut self, follow: Follow) -> Parsed<Option<(Token, Arc<str>)>> {
+    pub(super) fn field_name(&mut self, follow: Follow) -> Parsed<Option<(Token, Arc<str>)>> {
         self.follows.push(follow);
         let token = match self.sync(IDENTIFIERS) {
             Ok(()) if IDENTIFIERS.has(self.kind(0)) => self.expect(self.kind(0), ENDS),
@@ -553,7 +528,7 @@ impl Parser<'_> {
         self.operator(op, if optional { "_[?_]" } else { "_[_]" }, vec![operand, index], 1)
     }
 
-    fn arguments(&mut self, behind: Follow) -> Parsed<(Token, Vec<NodeId>)> {
+    pub(super) fn arguments(&mut self, behind: Follow) -> Parsed<(Token, Vec<NodeId>)> {
         let open = self.expect(Kind::LeftParen, Follow { set: EXPR_START.with(AFTER_ARGUMENTS.set), ends: false })?;
         self.sync(EXPR_START.with(AFTER_ARGUMENTS.set))?;
         let mut args = Vec::new();
@@ -573,226 +548,7 @@ impl Parser<'_> {
         Ok((open, args))
     }
 
-    fn primary(&mut self, follow: Follow) -> Result<NodeId, Abort> {
-        self.follows.push(follow);
-        let result = match self.sync(MEMBER_START) {
-            Ok(()) => match self.kind(0) {
-                Kind::LeftParen => self.nested(),
-                Kind::LeftBracket => self.list(),
-                Kind::LeftBrace => self.map(),
-                Kind::Dot | Kind::Identifier => self.name(),
-                _ => self.literal(),
-            },
-            Err(stop) => Err(stop),
-        };
-        self.finish(result)
-    }
-
-    fn nested(&mut self) -> Parsed {
-        self.expect(Kind::LeftParen, AFTER_EXPR)?;
-        let inner = self.expr(AFTER_ARGUMENTS)?;
-        self.expect(Kind::RightParen, ENDS)?;
-        Ok(inner)
-    }
-
-    fn list(&mut self) -> Parsed {
-        const INSIDE: Set = OPTIONAL_EXPR_START.with(CLOSE);
-        const CLOSE: Set = Set::of(&[Kind::Comma, Kind::RightBracket]);
-        let op = self.expect(Kind::LeftBracket, Follow { set: INSIDE, ends: false })?;
-        self.sync(INSIDE)?;
-        let mut elements = Vec::new();
-        if OPTIONAL_EXPR_START.has(self.kind(0)) {
-            self.items(CLOSE, &mut elements, Self::list_element)?;
-        }
-        self.close(CLOSE, Kind::RightBracket)?;
-        let height = elements.iter().map(|e| self.height(e.value)).max().unwrap_or(0);
-        self.add(op.start, Node::List { elements }, height)
-    }
-
-    fn map(&mut self) -> Parsed {
-        const INSIDE: Set = OPTIONAL_EXPR_START.with(CLOSE);
-        const CLOSE: Set = Set::of(&[Kind::Comma, Kind::RightBrace]);
-        let op = self.expect(Kind::LeftBrace, Follow { set: INSIDE, ends: false })?;
-        self.sync(INSIDE)?;
-        let mut entries = Vec::new();
-        if OPTIONAL_EXPR_START.has(self.kind(0)) {
-            self.items(CLOSE, &mut entries, Self::map_entry)?;
-        }
-        self.close(CLOSE, Kind::RightBrace)?;
-        let height = entries.iter().map(|e| self.height(e.key).max(self.height(e.value))).max().unwrap_or(0);
-        self.add(op.start, Node::Map { entries }, height)
-    }
-
-    fn list_element(&mut self) -> Parsed<Element> {
-        let (value, optional) = self.optional_expr(may_end(Set::of(&[Kind::Comma])))?;
-        Ok(Element { value, optional })
-    }
-
-    fn map_entry(&mut self) -> Parsed<Entry> {
-        let (key, optional) = self.optional_expr(then(&[Kind::Colon]))?;
-        self.expect(Kind::Colon, AFTER_EXPR)?;
-        let value = self.expr(may_end(Set::of(&[Kind::Comma])))?;
-        Ok(Entry { key, value, optional })
-    }
-
-    /// The list rule inside brackets or braces; a comma before the end belongs to the brackets.
-    fn items<T>(&mut self, close: Set, into: &mut Vec<T>, item: fn(&mut Self) -> Parsed<T>) -> Parsed<()> {
-        self.follows.push(Follow { set: close, ends: false });
-        let result = loop {
-            match item(self) {
-                Ok(item) => into.push(item),
-                Err(Stop::Rule(exception)) => break self.recover(exception),
-                Err(Stop::All(abort)) => break Err(abort),
-            }
-            if self.kind(0) != Kind::Comma || close.has(self.kind(1)) {
-                break Ok(());
-            }
-            // The token is known to be there.
-            self.expect(Kind::Comma, AFTER_EXPR)?;
-        };
-        self.follows.pop();
-        Ok(result?)
-    }
-
-    fn close(&mut self, close: Set, kind: Kind) -> Parsed<()> {
-        self.sync(close)?;
-        if self.kind(0) == Kind::Comma {
-            self.expect(Kind::Comma, then(&[kind]))?;
-        }
-        self.expect(kind, ENDS)?;
-        Ok(())
-    }
-
-    fn optional_expr(&mut self, follow: Follow) -> Parsed<(NodeId, bool)> {
-        self.follows.push(follow);
-        let mut optional = false;
-        let result = self.maybe_optional(&mut optional);
-        Ok((self.finish(result)?, optional))
-    }
-
-    fn maybe_optional(&mut self, optional: &mut bool) -> Parsed {
-        self.sync(OPTIONAL_EXPR_START)?;
-        let question = self.token(0);
-        if question.kind == Kind::Question {
-            *optional = true;
-            self.expect(Kind::Question, AFTER_EXPR)?;
-            if !self.options.optional_syntax {
-                self.error(question.start, "unsupported syntax '?'")?;
-            }
-        }
-        Ok(self.expr(ENDS)?)
-    }
-
-    /// A variable, a call or a message literal: all start with a name.
-    fn name(&mut self) -> Parsed {
-        let start = self.token(0);
-        let dotted = start.kind == Kind::Dot;
-        if dotted && self.kind(1) != Kind::Identifier {
-            return self.no_way();
-        }
-        let first = usize::from(dotted);
-        let mut behind = first + 1;
-        while self.kind(behind) == Kind::Dot && self.kind(behind + 1) == Kind::Identifier {
-            behind += 2;
-        }
-        if self.kind(behind) == Kind::LeftBrace {
-            return self.message(dotted, behind);
-        }
-        if dotted {
-            self.expect(Kind::Dot, then(&[Kind::Identifier]))?;
-        }
-        let token = self.expect(Kind::Identifier, ENDS)?;
-        let word = self.text(token);
-        let name = if dotted { format!(".{word}").into() } else { word.clone() };
-        let call = if self.kind(0) == Kind::LeftParen { Some(self.arguments(ENDS)?) } else { None };
-        if RESERVED.contains(&&*word) {
-            return self.error(start.start, format!("reserved identifier: {word}"));
-        }
-        match call {
-            None => self.add(token.start, Node::Ident(name), 0),
-            Some((open, args)) => {
-                let height = self.tallest(&args);
-                self.call_or_macro(open.start, None, name, args, height)
-            }
-        }
-    }
-
-    fn message(&mut self, dotted: bool, length: usize) -> Parsed {
-        const CLOSE: Set = Set::of(&[Kind::Comma, Kind::RightBrace]);
-        const FIELD_START: Set = IDENTIFIERS.with(Set::of(&[Kind::Question]));
-        let last = self.token(length - 1);
-        let name = self.source.text(self.token(0).start, last.end);
-        let name: String = name.chars().filter(|c| !c.is_whitespace()).collect();
-        let name = if dotted && !name.starts_with('.') { format!(".{name}") } else { name };
-        for _ in 0..length {
-            self.advance();
-        }
-        let op = self.expect(Kind::LeftBrace, Follow { set: FIELD_START.with(CLOSE), ends: false })?;
-        self.sync(FIELD_START.with(CLOSE))?;
-        let mut fields = Vec::new();
-        if FIELD_START.has(self.kind(0)) {
-            self.items(CLOSE, &mut fields, Self::message_field)?;
-        }
-        self.close(CLOSE, Kind::RightBrace)?;
-        let fields: Vec<Field> = fields.into_iter().flatten().collect();
-        let height = fields.iter().map(|f| self.height(f.value)).max().unwrap_or(0);
-        self.add(op.start, Node::Struct { name: name.into(), fields }, height)
-    }
-
-    fn message_field(&mut self) -> Parsed<Option<Field>> {
-        let question = self.token(0);
-        let optional = question.kind == Kind::Question;
-        if optional {
-            self.expect(Kind::Question, Follow { set: IDENTIFIERS, ends: false })?;
-            if !self.options.optional_syntax {
-                self.error(question.start, "unsupported syntax '?'")?;
-            }
-        }
-        let name = self.field_name(then(&[Kind::Colon]))?;
-        let colon = self.expect(Kind::Colon, AFTER_EXPR)?;
-        let value = self.expr(may_end(Set::of(&[Kind::Comma])))?;
-        Ok(name.map(|(_, name)| Field { offset: colon.start, name, value, optional }))
-    }
-
-    fn literal(&mut self) -> Parsed {
-        let first = self.token(0);
-        let signed = first.kind == Kind::Minus;
-        if signed && !NUMBERS.has(self.kind(1)) {
-            return self.no_way();
-        }
-        if signed {
-            self.expect(Kind::Minus, Follow { set: NUMBERS, ends: false })?;
-        }
-        let token = self.expect(self.kind(0), ENDS)?;
-        let text = self.source.text(token.start, token.end);
-        let literal = match token.kind {
-            Kind::Int => integer(&text, signed).map(Literal::Int).ok_or("invalid int literal"),
-            Kind::Uint => {
-                let digits = text.get(..text.len() - 1).unwrap_or_default();
-                let value = digits
-                    .strip_prefix("0x")
-                    .map_or_else(|| digits.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok());
-                value.map(Literal::Uint).ok_or("invalid uint literal")
-            }
-            Kind::Float => match text.parse::<f64>() {
-                Ok(value) if value.is_finite() => Ok(Literal::Double(if signed { -value } else { value })),
-                _ => Err("invalid double literal"),
-            },
-            Kind::String => {
-                unquote(&text, false).map(|bytes| Literal::String(String::from_utf8_lossy(&bytes).into_owned().into()))
-            }
-            Kind::Bytes => unquote(text.get(1..).unwrap_or_default(), true).map(|bytes| Literal::Bytes(bytes.into())),
-            Kind::True => Ok(Literal::Bool(true)),
-            Kind::False => Ok(Literal::Bool(false)),
-            _ => Ok(Literal::Null),
-        };
-        match literal {
-            Ok(literal) => self.add(first.start, Node::Literal(literal), 0),
-            Err(message) => self.error(first.start, message),
-        }
-    }
-
-    fn call_or_macro(
+    pub(super) fn call_or_macro(
         &mut self,
         offset: usize,
         target: Option<NodeId>,
@@ -811,14 +567,6 @@ impl Parser<'_> {
 
 fn too_nested() -> Abort {
     Abort::Limit(format!("expression recursion limit exceeded: {MAX_DEPTH}"))
-}
-
-fn integer(text: &str, negative: bool) -> Option<i64> {
-    let magnitude = match text.strip_prefix("0x") {
-        Some(hex) => u64::from_str_radix(hex, 16).ok()?,
-        None => text.parse().ok()?,
-    };
-    if negative { 0i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() }
 }
 
 fn operator_name(kind: Kind) -> &'static str {
