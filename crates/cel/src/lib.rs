@@ -38,3 +38,8 @@ pub fn compile(text: &str, env: &Env) -> Result<Checked, CompileError> {
     let checked = check::check(ast, &source, env)?;
     check::validate(checked, &source, env)
 }
+
+/// Runs the example of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
