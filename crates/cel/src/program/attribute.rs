@@ -15,6 +15,7 @@ impl Attribute {
 
 impl<'a> Run<'a, '_> {
     /// The value of an attribute. Its selections are charged, the attribute itself is not.
+    #[inline]
     pub fn resolve(&mut self, attribute: &'a Attribute) -> Evaluated<'a> {
         if let Some((value, decl)) = self.declared(attribute) {
             self.charge(attribute.qualifiers.len() as u64)?;

@@ -3,6 +3,7 @@
 //! A tree walk. Every step charges its cost when it is done, also when it
 //! failed, because that is how the reference counts.
 
+use super::Bindings;
 use super::plan::{Attribute, Call, Item, MapItem, Plan, Target};
 use crate::error::EvalError;
 use crate::function::{Actual, Overload, Run as Runner};
@@ -25,8 +26,7 @@ pub enum Slot<'a> {
 
 /// The state of one evaluation.
 pub struct Run<'a, 'b> {
-    /// Few enough that looking through them is faster than an index.
-    pub bindings: &'b [(&'a str, Val<'a>)],
+    pub bindings: &'b Bindings<'a>,
     pub names: &'a [Arc<str>],
     pub slots: Vec<Slot<'a>>,
     /// Expressions that were not constant, compiled once per evaluation.
@@ -37,12 +37,13 @@ pub struct Run<'a, 'b> {
 
 impl<'a, 'b> Run<'a, 'b> {
     /// The value bound to a variable.
+    #[inline]
     pub fn variable(&self, index: usize) -> Option<&'b Val<'a>> {
-        let name = self.names.get(index)?;
-        self.bindings.iter().rfind(|(bound, _)| *bound == &**name).map(|(_, value)| value)
+        self.bindings.get(self.names.get(index)?)
     }
 
     /// Adds to the cost; past the limit everything ends.
+    #[inline]
     pub fn charge(&mut self, cost: u64) -> Result<(), EvalError> {
         self.cost = self.cost.saturating_add(cost);
         if self.cost > self.limit { Err(EvalError::CostLimit) } else { Ok(()) }
@@ -71,6 +72,7 @@ impl<'a, 'b> Run<'a, 'b> {
         }
     }
 
+    #[inline]
     fn attribute(&mut self, attribute: &'a Attribute) -> Evaluated<'a> {
         let value = self.resolve(attribute);
         if !attribute.is_conditional() {

@@ -36,7 +36,9 @@ pub struct Program {
 /// Values for variables. Nothing is copied: values borrow.
 #[derive(Debug, Clone, Default)]
 pub struct Bindings<'a> {
-    values: Vec<(&'a str, Val<'a>)>,
+    /// Rules have one or two variables: they need no memory of their own.
+    near: [Option<(&'a str, Val<'a>)>; 2],
+    far: Vec<(&'a str, Val<'a>)>,
 }
 
 /// How an evaluation ended and what it cost.
@@ -56,8 +58,17 @@ impl<'a> Bindings<'a> {
 
     /// Adds a variable.
     pub fn with(mut self, name: &'a str, value: Val<'a>) -> Self {
-        self.values.push((name, value));
+        match self.near.iter_mut().find(|place| place.is_none()) {
+            Some(place) => *place = Some((name, value)),
+            None => self.far.push((name, value)),
+        }
         self
+    }
+
+    /// The value of a variable; of one bound twice, the later.
+    fn get(&self, name: &str) -> Option<&Val<'a>> {
+        let mut all = self.near.iter().flatten().chain(&self.far).rev();
+        all.find(|(bound, _)| *bound == name).map(|(_, value)| value)
     }
 }
 
@@ -75,7 +86,7 @@ impl Program {
     /// Runs the program. Past `limit` it is stopped.
     pub fn run<'a>(&'a self, bindings: &Bindings<'a>, limit: u64) -> Outcome<'a> {
         let mut run = eval::Run {
-            bindings: &bindings.values,
+            bindings,
             slots: vec![eval::Slot::Empty; self.slots],
             names: &self.variables,
             regexes: Vec::new(),

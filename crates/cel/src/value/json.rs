@@ -8,6 +8,7 @@ use serde_json::Value;
 
 impl<'a> Val<'a> {
     /// Reads `value` as `decl` says. Lists and objects are read when looked at.
+    #[inline]
     pub fn from_json(value: &'a Value, decl: &'a DeclType) -> Result<Val<'a>, EvalError> {
         match (value, &decl.kind) {
             (Value::Null, DeclKind::Dyn) => Ok(Val::Null),
