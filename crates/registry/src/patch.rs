@@ -58,6 +58,7 @@ impl Registry {
             creates: apply && request.subresource.is_empty(),
             create_refused: request.create_refused.clone(),
             tracked: apply,
+            replaces: false,
             change: Box::new(change),
         };
         self.update(cx, served, update).await
@@ -87,7 +88,10 @@ impl Registry {
             }
             Patch::Apply(_) => (document, None),
         };
-        let shown = shown.unwrap_or_else(|| patched.to_string());
+        let shown = shown.unwrap_or_else(|| {
+            let before = Value::Object(old.clone());
+            served.resource.schema.print_patched(served.resource.root, &patched, &before)
+        });
         let wrong = |why: &str| {
             let mut errors = Errors::new();
             errors.invalid(&"patch", shown.as_str(), why);

@@ -25,6 +25,8 @@ pub struct UpdateRequest<'a> {
     pub create_refused: Option<Status>,
     /// The change says itself who owns what: apply does.
     pub tracked: bool,
+    /// The new object comes whole from a client (PUT): its uid is a condition, and liens that it does not mention stay.
+    pub replaces: bool,
     /// Makes the new object from the present one; called again after a conflict.
     pub change: Change<'a>,
 }
@@ -113,12 +115,15 @@ impl Registry {
         };
         check_name(&new, request.name)?;
         metadata::dedup_owners(cx, &mut new);
+        settle_liens(cx, &mut new, old, request.replaces);
         if !request.tracked {
             self.track(cx, served, request.subresource, Some(old), &mut new)?;
         }
         self.settings.admission.mutate(&attributes, &mut new, self).await?;
         let version = new.resource_version().to_owned();
-        check_uid(served, &new, old, request.name)?;
+        if request.replaces {
+            check_uid(served, &new, old, request.name)?;
+        }
         match version.as_str() {
             "" | "0" if !resource.facts.unconditional && request.subresource.is_empty() => {
                 let mut errors = Errors::new();
@@ -169,8 +174,11 @@ impl Registry {
         let was = old.metadata().cloned().unwrap_or_default();
         let metadata = metadata_mut(new);
         metadata.remove("selfLink");
-        for field in ["creationTimestamp", "deletionTimestamp", "generation"] {
-            restore(metadata, &was, field);
+        restore(metadata, &was, "generation");
+        for field in ["creationTimestamp", "deletionTimestamp"] {
+            if was.contains_key(field) {
+                restore(metadata, &was, field);
+            }
         }
         for field in ["uid", "deletionGracePeriodSeconds"] {
             if !metadata.contains_key(field) {
@@ -203,6 +211,14 @@ fn restore(metadata: &mut Object, was: &Object, field: &str) {
         Some(value) => metadata.insert(field.to_owned(), value.clone()),
         None => metadata.remove(field),
     };
+}
+
+/// A client that does not know liens must not drop them; an empty list says that they should go.
+fn settle_liens(cx: &Context, new: &mut Object, old: &Object, replaces: bool) {
+    let mentioned = metadata::take_empty_liens(new) || !new.meta_strings("liens").is_empty();
+    if replaces && pawl_deletion::carry_over(new, old, mentioned) {
+        cx.warn("metadata.liens was not in the request and was kept; send an empty list to remove all liens");
+    }
 }
 
 /// The name in the object must be the one in the URL.

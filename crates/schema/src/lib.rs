@@ -5,6 +5,7 @@
 
 mod decode;
 mod go_json;
+mod print;
 mod shape;
 pub mod yaml;
 mod zero;

@@ -59,12 +59,17 @@ fn discovery(api: &Api, call: &Call, path: &str) -> Result<Option<Response<Body>
         _ => {}
     }
     if let Some(key) = path.strip_prefix("/openapi/v3/") {
-        return Ok(openapi_v3(api, call, key));
+        let found = openapi_v3(api, call, key);
+        return Ok(Some(found.unwrap_or_else(|| respond::bare(404))));
     }
     let Some(document) = api.documents.discovery(path) else { return Ok(None) };
     // What cannot be had is said as for objects.
     match negotiation::negotiate(&call.headers, None) {
-        Err(status) if status.details.is_some() => Err(status),
+        // Below `/api` and `/apis` an unknown form is nothing special.
+        Err(status) if status.details.is_none() && !matches!(path, "/api" | "/apis") => {
+            Ok(Some(call.document(&document)))
+        }
+        Err(status) if path != "/" => Err(status),
         _ => Ok(Some(call.document(&document))),
     }
 }

@@ -44,11 +44,12 @@ async fn scale(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Respo
             let options = WriteOptions::read(api, call, if replace { "UpdateOptions" } else { "PatchOptions" })?;
             call.cx.dry_run = options.dry_run;
             call.cx.manager = manager(call, &options.field_manager);
+            let validation = options.field_validation;
             let change = match kind {
-                None => ScaleChange::Replace { encoding: update::encoding(call)?, body: &body },
+                None => ScaleChange::Replace { encoding: update::encoding(call)?, body: &body, validation },
                 Some(kind) => {
                     patch::check(kind, &options)?;
-                    ScaleChange::Patch { kind, body: &body, force: options.force.unwrap_or(false) }
+                    ScaleChange::Patch { kind, body: &body, force: options.force.unwrap_or(false), validation }
                 }
             };
             api.registry.update_scale(&call.cx, served, &namespace, &name, change).await?

@@ -29,6 +29,7 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
         creates,
         create_refused,
         tracked: false,
+        replaces: call.info.subresource.is_empty(),
         change: Box::new(move |_| Ok(object.clone())),
     };
     let updated = api.registry.update(&call.cx, served, request).await?;
