@@ -3,7 +3,7 @@
 //! Owns the directory, the port and the process of a server under test. It waits for what must happen and never asserts
 //! how long that takes; a deadline only keeps a broken server from hanging the tests.
 
-#![allow(dead_code, reason = "every test binary has its own copy and uses a part of it")]
+#![allow(dead_code, unused_imports, reason = "every test binary has its own copy and uses a part of it")]
 
 mod client;
 
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-pub use client::{Answer, Client, Failure, Protocol, Trust, Watch};
+pub use client::{Client, Failure, Protocol, Trust, Watch};
 pub use rustix::process::Signal;
 use rustix::process::{Pid, kill_process};
 use tempfile::TempDir;
@@ -71,9 +71,14 @@ impl Place {
 
     /// Starts a server and waits until it is ready.
     pub async fn start(&mut self) -> Server {
+        self.start_with(Self::command).await
+    }
+
+    /// Starts a server by a command of its own and waits until it is ready.
+    pub async fn start_with(&mut self, command: impl Fn(&Self) -> Command) -> Server {
         let deadline = Instant::now() + DEADLINE;
         loop {
-            let mut server = self.launch(self.command());
+            let mut server = self.launch(command(self));
             match server.ready(self).await {
                 Ok(()) => return server,
                 // Somebody else took the port between our look and the server's: take another one.
