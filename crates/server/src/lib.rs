@@ -3,6 +3,7 @@
 //! The parts meet only here. Nothing in this crate answers a request or decides about an object.
 
 mod access;
+mod auditing;
 mod certificates;
 mod documents;
 mod error;

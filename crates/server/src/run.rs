@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use crate::documents::FromTable;
 use crate::roles::{self, NoEscalation};
-use crate::{Error, Settings, access, certificates, notify};
+use crate::{Error, Settings, access, auditing, certificates, notify};
 
 /// A server that answers.
 pub struct Running {
@@ -93,6 +93,7 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
         limits,
         version(),
         settings.gates.enabled("ServerSideFieldValidation"),
+        auditing::build(&settings)?,
     ));
     let (_tls, tls) = watch::channel(identity.tls);
     let address = std::net::SocketAddr::new(settings.address, settings.port);
