@@ -95,7 +95,7 @@ pub struct Api {
 
 /// A request whose sender is known and who may do what it asks for.
 pub(crate) struct Call {
-    pub info: RequestInfo,
+    pub info: Arc<RequestInfo>,
     pub query: Query,
     pub headers: HeaderMap,
     pub body: Option<Incoming>,
@@ -140,18 +140,19 @@ impl Api {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query().unwrap_or_default());
-        let info = RequestInfo::parse(&parts.method, parts.uri.path(), &query);
+        let info = Arc::new(RequestInfo::parse(&parts.method, parts.uri.path(), &query));
         let accepted = Accepted {
             media: negotiation::media(&parts.headers),
             pretty: negotiation::wants_pretty(&parts.headers, query.get("pretty")),
             ..Accepted::default()
         };
         let head = parts.method == Method::HEAD;
-        let measured = info.clone();
+        let measured = Arc::clone(&info);
         let in_flight = self.metrics.start(&measured);
         let audit_id = audit_id(&parts.headers);
-        let uri = parts.uri.to_string();
-        let origin = Origin { audit_id: &audit_id, uri: &uri, headers: &parts.headers.clone(), peer };
+        // Only the audit log shows it.
+        let uri = if self.audit.is_some() { parts.uri.to_string() } else { String::new() };
+        let origin = Origin { audit_id: &audit_id, uri: &uri, peer };
         let result = self.admit(parts.method, parts.headers, info, query, body, &origin).await;
         let mut response = match result {
             Ok(response) => response,
@@ -171,7 +172,7 @@ impl Api {
         &self,
         method: Method,
         headers: HeaderMap,
-        info: RequestInfo,
+        info: Arc<RequestInfo>,
         query: Query,
         body: Incoming,
         origin: &Origin<'_>,
@@ -180,7 +181,7 @@ impl Api {
         let trail = self.audit.as_ref().and_then(|audit| {
             let sender = acting.impersonator.as_ref().unwrap_or(&acting.user);
             let acting_as = acting.impersonator.as_ref().map(|_| &acting.user);
-            Trail::start(audit, sender, acting_as, &info, origin)
+            Trail::start(audit, sender, acting_as, &info, &headers, origin)
         });
         let long_running = info.is_long_running();
         let _permit = if long_running || !info.is_resource {

@@ -31,7 +31,6 @@ pub(crate) struct Trail {
 pub(crate) struct Origin<'r> {
     pub audit_id: &'r str,
     pub uri: &'r str,
-    pub headers: &'r HeaderMap,
     pub peer: &'r Peer,
 }
 
@@ -42,10 +41,11 @@ impl Trail {
         user: &User,
         acting: Option<&User>,
         info: &RequestInfo,
+        headers: &HeaderMap,
         origin: &Origin<'_>,
     ) -> Option<Arc<Self>> {
         let asked = attributes(user, info);
-        let text = |name: &str| origin.headers.get(name).and_then(|v| v.to_str().ok());
+        let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
         let request = Request {
             audit_id: origin.audit_id,
             uri: origin.uri,

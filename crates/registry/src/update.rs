@@ -160,10 +160,10 @@ impl Registry {
         let gone = pawl_deletion::completes(&new, traits(served));
         let put = (!gone).then(|| Put { value: value.clone(), ttl: self.ttl(served) });
         match self.storage().write(&served.stored, key, Expect::Revision(revision), put).await? {
-            Written::Applied(written) => {
-                let shown = if gone { revision } else { written };
-                Ok(Attempt::Done(Arc::new(self.storage().entry(&served.stored, key, shown, value))))
-            }
+            Written::Applied(written) => Ok(Attempt::Done(match gone {
+                true => Arc::new(self.storage().entry(&served.stored, key, revision, value)),
+                false => self.written(served, key, written, value),
+            })),
             Written::Conflict(now) => Ok(Attempt::Again(now)),
         }
     }

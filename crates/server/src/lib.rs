@@ -10,6 +10,7 @@ mod error;
 pub mod flags;
 pub mod gates;
 mod notify;
+mod reload;
 mod roles;
 mod run;
 mod settings;
