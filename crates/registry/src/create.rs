@@ -9,6 +9,7 @@ use pawl_meta::{Status, time};
 use rand::Rng;
 use serde_json::json;
 
+use crate::allocation::Held;
 use crate::storage::{Put, Written};
 use crate::{Context, Entry, Registry, Served, metadata};
 
@@ -59,12 +60,13 @@ impl Registry {
                 metadata_mut(&mut candidate).insert("name".to_owned(), json!(name));
             }
             self.prepare_create(cx, served, &mut candidate);
+            let held = self.allocate_create(cx, served, &object, &mut candidate)?;
             let errors = self.validate_create(cx, served, &candidate);
             if !errors.is_empty() {
                 return Err(self.invalid(served, candidate.name(), &errors));
             }
             self.settings.admission.validate(&attributes, Some(&candidate), self).await?;
-            match self.store_new(cx, served, &candidate).await {
+            match self.store_new(cx, served, &candidate, held).await {
                 Err(status) if generated && status.reason == "AlreadyExists" && attempt < NAME_ATTEMPTS => {}
                 result => return result,
             }
@@ -72,19 +74,38 @@ impl Registry {
         Err(Status::already_exists(&group_resource, &name))
     }
 
-    async fn store_new(&self, cx: &Context, served: &Served, object: &Object) -> Result<Arc<Entry>, Status> {
+    async fn store_new(
+        &self,
+        cx: &Context,
+        served: &Served,
+        object: &Object,
+        held: Held,
+    ) -> Result<Arc<Entry>, Status> {
         let key = served.stored.key(object.namespace(), object.name());
-        let value = crate::encode(object);
         if cx.dry_run {
             self.storage().catch_up().await?;
             return match served.stored.cache.get(&key) {
                 Some(existing) => Err(exists(served, &existing)),
-                None => Ok(Arc::new(self.storage().entry(&served.stored, &key, 0, value))),
+                None => Ok(Arc::new(self.storage().entry(&served.stored, &key, 0, crate::encode(object)))),
             };
         }
+        if held.is_empty() {
+            return self.write_new(served, &key, object).await;
+        }
+        if let Some(existing) = served.stored.cache.get(&key) {
+            return Err(exists(served, &existing));
+        }
+        self.settle(&held, object).await?;
+        let result = self.write_new(served, &key, object).await;
+        self.conclude(held, result.is_ok()).await;
+        result
+    }
+
+    async fn write_new(&self, served: &Served, key: &str, object: &Object) -> Result<Arc<Entry>, Status> {
+        let value = served.stored_form(object);
         let put = Put { value, ttl: self.ttl(served) };
-        match self.storage().write(&served.stored, &key, Expect::Absent, Some(put.clone())).await? {
-            Written::Applied(revision) => Ok(Arc::new(self.storage().entry(&served.stored, &key, revision, put.value))),
+        match self.storage().write(&served.stored, key, Expect::Absent, Some(put.clone())).await? {
+            Written::Applied(revision) => Ok(Arc::new(self.storage().entry(&served.stored, key, revision, put.value))),
             Written::Conflict(existing) => Err(match existing {
                 Some(existing) => exists(served, &existing),
                 None => Status::already_exists(&served.resource.group_resource(), object.name()),

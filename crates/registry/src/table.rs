@@ -4,9 +4,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use pawl_kinds::Resource;
 use pawl_kv::Revision;
 use pawl_meta::GroupResource;
+use pawl_meta::object::Object;
 
 use crate::cache::{Cache, Objects};
 
@@ -37,6 +39,19 @@ pub struct Stored {
     /// Names of selectable fields.
     pub select: Vec<String>,
     pub cache: Cache,
+}
+
+impl Served {
+    /// The bytes in which an object is stored.
+    pub(crate) fn stored_form(&self, object: &Object) -> Bytes {
+        let Resource { facts, schema, root } = &self.resource;
+        if facts.stored_as_json || !schema.holds_empties(*root, object) {
+            return crate::encode(object);
+        }
+        let mut object = object.clone();
+        schema.drop_empties(*root, &mut object);
+        crate::encode(&object)
+    }
 }
 
 impl Stored {

@@ -132,12 +132,13 @@ impl Registry {
             }
         }
         self.prepare_update(cx, served, request.subresource, &mut new, old);
+        let held = self.allocate_update(cx, served, request.subresource, &mut new, old)?;
         let errors = self.validate_update(cx, served, request.subresource, &new, old);
         if !errors.is_empty() {
             return Err(self.invalid(served, request.name, &errors));
         }
         self.settings.admission.validate(&attributes, Some(&new), self).await?;
-        let value = crate::encode(&new);
+        let value = if cx.dry_run { crate::encode(&new) } else { served.stored_form(&new) };
         let unchanged = entry.readable().is_some_and(|r| *r.value() == value);
         if unchanged && !pawl_deletion::completes(&new, traits(served)) {
             return Ok(Attempt::Done(Arc::clone(entry)));
@@ -149,8 +150,14 @@ impl Registry {
         // The change that takes away the last thing that held a deletion completes it.
         let gone = pawl_deletion::completes(&new, traits(served));
         let put = (!gone).then(|| Put { value: value.clone(), ttl: self.ttl(served) });
-        match self.storage().write(&served.stored, key, Expect::Revision(revision), put).await? {
+        self.settle(&held, &new).await?;
+        let written = self.storage().write(&served.stored, key, Expect::Revision(revision), put).await;
+        self.conclude(held, matches!(written, Ok(Written::Applied(_)))).await;
+        match written? {
             Written::Applied(written) => {
+                if gone {
+                    self.release_all(served, &new).await;
+                }
                 let shown = if gone { revision } else { written };
                 Ok(Attempt::Done(Arc::new(self.storage().entry(&served.stored, key, shown, value))))
             }
