@@ -53,6 +53,7 @@ impl Registry {
             old: None,
         };
         self.settings.admission.mutate(&attributes, &mut object, self).await?;
+        let object = served.to_stored(object);
         for attempt in 1.. {
             let mut candidate = object.clone();
             if generated {

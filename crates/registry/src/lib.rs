@@ -10,6 +10,7 @@ mod create;
 mod decoding;
 mod delete;
 mod entry;
+mod forms;
 mod listing;
 mod metadata;
 mod patch;
@@ -115,10 +116,13 @@ impl Registry {
     }
 
     pub async fn list(&self, served: &Served, request: &ListRequest) -> Result<Page, Status> {
-        listing::list(&self.storage, &served.stored, request).await
+        let selection = served.stored_selection(request.selection.clone());
+        let request = ListRequest { selection, ..request.clone() };
+        listing::list(&self.storage, &served.stored, &request).await
     }
 
-    pub async fn watch(&self, served: &Served, request: WatchRequest) -> Result<Watcher, Status> {
+    pub async fn watch(&self, served: &Served, mut request: WatchRequest) -> Result<Watcher, Status> {
+        request.selection = served.stored_selection(request.selection);
         Watcher::start(Arc::clone(&self.storage), Arc::clone(&served.stored), request).await
     }
 

@@ -91,7 +91,8 @@ impl Registry {
         request: &mut UpdateRequest<'_>,
     ) -> Result<Attempt, Status> {
         let resource = &served.resource;
-        let mut new = (request.change)(Some(old))?;
+        let shown = served.to_served(old);
+        let mut new = (request.change)(Some(&shown))?;
         settle_namespace(served, request.namespace, &mut new)?;
         let group_resource = resource.group_resource();
         let attributes = Attributes {
@@ -104,14 +105,15 @@ impl Registry {
             user: &cx.user.name,
             groups: &cx.user.groups,
             dry_run: cx.dry_run,
-            old: Some(old),
+            old: Some(&shown),
         };
         check_name(&new, request.name)?;
         metadata::dedup_owners(cx, &mut new);
         if !request.tracked {
-            self.track(cx, served, request.subresource, Some(old), &mut new)?;
+            self.track(cx, served, request.subresource, Some(&shown), &mut new)?;
         }
         self.settings.admission.mutate(&attributes, &mut new, self).await?;
+        let mut new = served.to_stored(new);
         let version = new.resource_version().to_owned();
         check_uid(served, &new, old, request.name)?;
         match version.as_str() {
