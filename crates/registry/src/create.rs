@@ -34,6 +34,7 @@ impl Registry {
             return Err(Status::plain_error("resourceVersion should not be set on objects to be created"));
         }
         metadata::dedup_owners(cx, &mut object);
+        metadata::take_empty_liens(&mut object);
         let generated = object.name().is_empty() && !object.meta_str("generateName").is_empty();
         let name = object.name().to_owned();
         let group_resource = resource.group_resource();

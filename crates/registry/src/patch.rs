@@ -31,6 +31,8 @@ pub struct PatchRequest<'a> {
     pub validation: FieldValidation,
     /// Takes over fields that others own.
     pub force: bool,
+    /// Why the user may not create the object, when that is so.
+    pub create_refused: Option<Status>,
 }
 
 /// A patch that has been read.
@@ -54,7 +56,9 @@ impl Registry {
             name: request.name,
             subresource: request.subresource,
             creates: apply && request.subresource.is_empty(),
+            create_refused: request.create_refused.clone(),
             tracked: apply,
+            replaces: false,
             change: Box::new(change),
         };
         self.update(cx, served, update).await
@@ -84,7 +88,10 @@ impl Registry {
             }
             Patch::Apply(_) => (document, None),
         };
-        let shown = shown.unwrap_or_else(|| patched.to_string());
+        let shown = shown.unwrap_or_else(|| {
+            let before = Value::Object(old.clone());
+            served.resource.schema.print_patched(served.resource.root, &patched, &before)
+        });
         let wrong = |why: &str| {
             let mut errors = Errors::new();
             errors.invalid(&"patch", shown.as_str(), why);

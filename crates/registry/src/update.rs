@@ -21,8 +21,12 @@ pub struct UpdateRequest<'a> {
     pub subresource: &'a str,
     /// Whether an object that does not exist may be created by this.
     pub creates: bool,
+    /// Why the user may not create it, when that is so.
+    pub create_refused: Option<Status>,
     /// The change says itself who owns what: apply does.
     pub tracked: bool,
+    /// The new object comes whole from a client (PUT): its uid is a condition, and liens that it does not mention stay.
+    pub replaces: bool,
     /// Makes the new object from the present one; called again after a conflict.
     pub change: Change<'a>,
 }
@@ -54,6 +58,9 @@ impl Registry {
             let Some(entry) = &current else {
                 if !request.creates {
                     return Err(Status::not_found(&resource.group_resource(), request.name));
+                }
+                if let Some(status) = request.create_refused {
+                    return Err(status);
                 }
                 let object = (request.change)(None)?;
                 check_name(&object, request.name)?;
@@ -109,13 +116,16 @@ impl Registry {
         };
         check_name(&new, request.name)?;
         metadata::dedup_owners(cx, &mut new);
+        settle_liens(cx, &mut new, old, request.replaces);
         if !request.tracked {
             self.track(cx, served, request.subresource, Some(&shown), &mut new)?;
         }
         self.settings.admission.mutate(&attributes, &mut new, self).await?;
         let mut new = served.to_stored(new);
         let version = new.resource_version().to_owned();
-        check_uid(served, &new, old, request.name)?;
+        if request.replaces {
+            check_uid(served, &new, old, request.name)?;
+        }
         match version.as_str() {
             "" | "0" if !resource.facts.unconditional && request.subresource.is_empty() => {
                 let mut errors = Errors::new();
@@ -173,8 +183,11 @@ impl Registry {
         let was = old.metadata().cloned().unwrap_or_default();
         let metadata = metadata_mut(new);
         metadata.remove("selfLink");
-        for field in ["creationTimestamp", "deletionTimestamp", "generation"] {
-            restore(metadata, &was, field);
+        restore(metadata, &was, "generation");
+        for field in ["creationTimestamp", "deletionTimestamp"] {
+            if was.contains_key(field) {
+                restore(metadata, &was, field);
+            }
         }
         for field in ["uid", "deletionGracePeriodSeconds"] {
             if !metadata.contains_key(field) {
@@ -207,6 +220,14 @@ fn restore(metadata: &mut Object, was: &Object, field: &str) {
         Some(value) => metadata.insert(field.to_owned(), value.clone()),
         None => metadata.remove(field),
     };
+}
+
+/// A client that does not know liens must not drop them; an empty list says that they should go.
+fn settle_liens(cx: &Context, new: &mut Object, old: &Object, replaces: bool) {
+    let mentioned = metadata::take_empty_liens(new) || !new.meta_strings("liens").is_empty();
+    if replaces && pawl_deletion::carry_over(new, old, mentioned) {
+        cx.warn("metadata.liens was not in the request and was kept; send an empty list to remove all liens");
+    }
 }
 
 /// The name in the object must be the one in the URL.

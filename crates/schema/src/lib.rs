@@ -6,6 +6,7 @@
 mod decode;
 mod empties;
 mod go_json;
+mod print;
 mod shape;
 pub mod yaml;
 mod zero;

@@ -110,6 +110,8 @@ pub struct Field {
     /// For a field of an embedded struct: the numbers of the messages around it in protobuf, outermost first.
     pub inline: Vec<u32>,
     pub required: bool,
+    /// An explicit empty list is kept: that it was sent means something.
+    pub keep_empty: bool,
     pub default: Option<Value>,
     pub allowed: Vec<Box<str>>,
     /// The struct that declares the field, where it is not the object's own type (embedded structs).
@@ -205,6 +207,7 @@ impl Field {
             number: 0,
             inline: Vec::new(),
             required: false,
+            keep_empty: false,
             default: None,
             allowed: Vec::new(),
             owner: None,
