@@ -9,6 +9,7 @@ use pawl_meta::{Status, time};
 use rand::Rng;
 use serde_json::json;
 
+use crate::allocation::Held;
 use crate::storage::{Put, Written};
 use crate::{Context, Entry, Registry, Served, metadata};
 
@@ -53,6 +54,7 @@ impl Registry {
             old: None,
         };
         self.settings.admission.mutate(&attributes, &mut object, self).await?;
+<<<<<<< HEAD
         if !generated {
             return self.finish_create(cx, served, &attributes, object).await;
         }
@@ -62,6 +64,24 @@ impl Registry {
             metadata_mut(&mut candidate).insert("name".to_owned(), json!(name));
             match self.finish_create(cx, served, &attributes, candidate).await {
                 Err(status) if status.reason == "AlreadyExists" => {}
+=======
+        let object = served.to_stored(object);
+        for attempt in 1.. {
+            let mut candidate = object.clone();
+            if generated {
+                let name = generated_name(object.meta_str("generateName"));
+                metadata_mut(&mut candidate).insert("name".to_owned(), json!(name));
+            }
+            self.prepare_create(cx, served, &mut candidate);
+            let held = self.allocate_create(cx, served, &object, &mut candidate)?;
+            let errors = self.validate_create(cx, served, &candidate);
+            if !errors.is_empty() {
+                return Err(self.invalid(served, candidate.name(), &errors));
+            }
+            self.settings.admission.validate(&attributes, Some(&candidate), self).await?;
+            match self.store_new(cx, served, &candidate, held).await {
+                Err(status) if generated && status.reason == "AlreadyExists" && attempt < NAME_ATTEMPTS => {}
+>>>>>>> svc
                 result => return result,
             }
         }
@@ -85,19 +105,38 @@ impl Registry {
         self.store_new(cx, served, &object).await
     }
 
-    async fn store_new(&self, cx: &Context, served: &Served, object: &Object) -> Result<Arc<Entry>, Status> {
+    async fn store_new(
+        &self,
+        cx: &Context,
+        served: &Served,
+        object: &Object,
+        held: Held,
+    ) -> Result<Arc<Entry>, Status> {
         let key = served.stored.key(object.namespace(), object.name());
-        let value = crate::encode(object);
         if cx.dry_run {
             self.storage().catch_up().await?;
             return match served.stored.cache.get(&key) {
                 Some(existing) => Err(exists(served, &existing)),
-                None => Ok(Arc::new(self.storage().entry(&served.stored, &key, 0, value))),
+                None => Ok(Arc::new(self.storage().entry(&served.stored, &key, 0, crate::encode(object)))),
             };
         }
+        if held.is_empty() {
+            return self.write_new(served, &key, object).await;
+        }
+        if let Some(existing) = served.stored.cache.get(&key) {
+            return Err(exists(served, &existing));
+        }
+        self.settle(&held, object).await?;
+        let result = self.write_new(served, &key, object).await;
+        self.conclude(held, result.is_ok()).await;
+        result
+    }
+
+    async fn write_new(&self, served: &Served, key: &str, object: &Object) -> Result<Arc<Entry>, Status> {
+        let value = served.stored_form(object);
         let put = Put { value, ttl: self.ttl(served) };
-        match self.storage().write(&served.stored, &key, Expect::Absent, Some(put.clone())).await? {
-            Written::Applied(revision) => Ok(Arc::new(self.storage().entry(&served.stored, &key, revision, put.value))),
+        match self.storage().write(&served.stored, key, Expect::Absent, Some(put.clone())).await? {
+            Written::Applied(revision) => Ok(Arc::new(self.storage().entry(&served.stored, key, revision, put.value))),
             Written::Conflict(existing) => Err(match existing {
                 Some(existing) => exists(served, &existing),
                 None => Status::already_exists(&served.resource.group_resource(), object.name()),

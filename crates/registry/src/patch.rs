@@ -241,8 +241,12 @@ fn read_intent(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Res
 }
 
 /// What a resource looks like to apply.
-pub(crate) fn typed(served: &Served) -> Typed<'static> {
-    Typed::new(served.resource.schema, served.resource.root)
+pub(crate) fn typed(served: &Served) -> Typed<'_> {
+    let typed = Typed::new(served.resource.schema, served.resource.root);
+    match &served.forms {
+        Some(forms) => typed.with_versions(forms),
+        None => typed,
+    }
 }
 
 /// Fields that a write through this way cannot change.

@@ -98,7 +98,8 @@ impl Registry {
         request: &mut UpdateRequest<'_>,
     ) -> Result<Attempt, Status> {
         let resource = &served.resource;
-        let mut new = (request.change)(Some(old))?;
+        let shown = served.to_served(old);
+        let mut new = (request.change)(Some(&shown))?;
         settle_namespace(served, request.namespace, &mut new)?;
         let group_resource = resource.group_resource();
         let attributes = Attributes {
@@ -111,15 +112,16 @@ impl Registry {
             user: &cx.user.name,
             groups: &cx.user.groups,
             dry_run: cx.dry_run,
-            old: Some(old),
+            old: Some(&shown),
         };
         check_name(&new, request.name)?;
         metadata::dedup_owners(cx, &mut new);
         settle_liens(cx, &mut new, old, request.replaces);
         if !request.tracked {
-            self.track(cx, served, request.subresource, Some(old), &mut new)?;
+            self.track(cx, served, request.subresource, Some(&shown), &mut new)?;
         }
         self.settings.admission.mutate(&attributes, &mut new, self).await?;
+        let mut new = served.to_stored(new);
         let version = new.resource_version().to_owned();
         if request.replaces {
             check_uid(served, &new, old, request.name)?;
@@ -142,12 +144,13 @@ impl Registry {
             }
         }
         self.prepare_update(cx, served, request.subresource, &mut new, old);
+        let held = self.allocate_update(cx, served, request.subresource, &mut new, old)?;
         let errors = self.validate_update(cx, served, request.subresource, &new, old);
         if !errors.is_empty() {
             return Err(self.invalid(served, request.name, &errors));
         }
         self.settings.admission.validate(&attributes, Some(&new), self).await?;
-        let value = crate::encode(&new);
+        let value = if cx.dry_run { crate::encode(&new) } else { served.stored_form(&new) };
         let unchanged = entry.readable().is_some_and(|r| *r.value() == value);
         if unchanged && !pawl_deletion::completes(&new, traits(served)) {
             return Ok(Attempt::Done(Arc::clone(entry)));
@@ -159,11 +162,25 @@ impl Registry {
         // The change that takes away the last thing that held a deletion completes it.
         let gone = pawl_deletion::completes(&new, traits(served));
         let put = (!gone).then(|| Put { value: value.clone(), ttl: self.ttl(served) });
+<<<<<<< HEAD
         match self.storage().write(&served.stored, key, Expect::Revision(revision), put).await? {
             Written::Applied(written) => Ok(Attempt::Done(match gone {
                 true => Arc::new(self.storage().entry(&served.stored, key, revision, value)),
                 false => self.written(served, key, written, value),
             })),
+=======
+        self.settle(&held, &new).await?;
+        let written = self.storage().write(&served.stored, key, Expect::Revision(revision), put).await;
+        self.conclude(held, matches!(written, Ok(Written::Applied(_)))).await;
+        match written? {
+            Written::Applied(written) => {
+                if gone {
+                    self.release_all(served, &new).await;
+                }
+                let shown = if gone { revision } else { written };
+                Ok(Attempt::Done(Arc::new(self.storage().entry(&served.stored, key, shown, value))))
+            }
+>>>>>>> svc
             Written::Conflict(now) => Ok(Attempt::Again(now)),
         }
     }

@@ -52,6 +52,10 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
         ]),
         liens: settings.gates.enabled("InUseProtection"),
         event_ttl: settings.event_ttl,
+        services: pawl_registry::ServiceRanges {
+            addresses: pawl_registry::AddressRange { base: settings.service_range.0, bits: settings.service_range.1 },
+            node_ports: pawl_registry::PortRange { first: settings.node_ports.0, last: settings.node_ports.1 },
+        },
     };
     let resources = pawl_kinds::builtin();
     let (registry, revision) =
