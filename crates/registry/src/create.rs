@@ -54,7 +54,7 @@ impl Registry {
             old: None,
         };
         self.settings.admission.mutate(&attributes, &mut object, self).await?;
-<<<<<<< HEAD
+        let object = served.to_stored(object);
         if !generated {
             return self.finish_create(cx, served, &attributes, object).await;
         }
@@ -64,24 +64,6 @@ impl Registry {
             metadata_mut(&mut candidate).insert("name".to_owned(), json!(name));
             match self.finish_create(cx, served, &attributes, candidate).await {
                 Err(status) if status.reason == "AlreadyExists" => {}
-=======
-        let object = served.to_stored(object);
-        for attempt in 1.. {
-            let mut candidate = object.clone();
-            if generated {
-                let name = generated_name(object.meta_str("generateName"));
-                metadata_mut(&mut candidate).insert("name".to_owned(), json!(name));
-            }
-            self.prepare_create(cx, served, &mut candidate);
-            let held = self.allocate_create(cx, served, &object, &mut candidate)?;
-            let errors = self.validate_create(cx, served, &candidate);
-            if !errors.is_empty() {
-                return Err(self.invalid(served, candidate.name(), &errors));
-            }
-            self.settings.admission.validate(&attributes, Some(&candidate), self).await?;
-            match self.store_new(cx, served, &candidate, held).await {
-                Err(status) if generated && status.reason == "AlreadyExists" && attempt < NAME_ATTEMPTS => {}
->>>>>>> svc
                 result => return result,
             }
         }
@@ -96,13 +78,15 @@ impl Registry {
         attributes: &Attributes<'_>,
         mut object: Object,
     ) -> Result<Arc<Entry>, Status> {
+        let asked = if served.resource.facts.allocates { object.clone() } else { Object::new() };
         self.prepare_create(cx, served, &mut object);
+        let held = self.allocate_create(cx, served, &asked, &mut object)?;
         let errors = self.validate_create(cx, served, &object);
         if !errors.is_empty() {
             return Err(self.invalid(served, object.name(), &errors));
         }
         self.settings.admission.validate(attributes, Some(&object), self).await?;
-        self.store_new(cx, served, &object).await
+        self.store_new(cx, served, &object, held).await
     }
 
     async fn store_new(
@@ -136,7 +120,7 @@ impl Registry {
         let value = served.stored_form(object);
         let put = Put { value, ttl: self.ttl(served) };
         match self.storage().write(&served.stored, key, Expect::Absent, Some(put.clone())).await? {
-            Written::Applied(revision) => Ok(Arc::new(self.storage().entry(&served.stored, key, revision, put.value))),
+            Written::Applied(revision) => Ok(self.written(served, key, revision, put.value)),
             Written::Conflict(existing) => Err(match existing {
                 Some(existing) => exists(served, &existing),
                 None => Status::already_exists(&served.resource.group_resource(), object.name()),

@@ -162,25 +162,15 @@ impl Registry {
         // The change that takes away the last thing that held a deletion completes it.
         let gone = pawl_deletion::completes(&new, traits(served));
         let put = (!gone).then(|| Put { value: value.clone(), ttl: self.ttl(served) });
-<<<<<<< HEAD
-        match self.storage().write(&served.stored, key, Expect::Revision(revision), put).await? {
-            Written::Applied(written) => Ok(Attempt::Done(match gone {
-                true => Arc::new(self.storage().entry(&served.stored, key, revision, value)),
-                false => self.written(served, key, written, value),
-            })),
-=======
         self.settle(&held, &new).await?;
         let written = self.storage().write(&served.stored, key, Expect::Revision(revision), put).await;
         self.conclude(held, matches!(written, Ok(Written::Applied(_)))).await;
         match written? {
-            Written::Applied(written) => {
-                if gone {
-                    self.release_all(served, &new).await;
-                }
-                let shown = if gone { revision } else { written };
-                Ok(Attempt::Done(Arc::new(self.storage().entry(&served.stored, key, shown, value))))
+            Written::Applied(_) if gone => {
+                self.release_all(served, &new).await;
+                Ok(Attempt::Done(Arc::new(self.storage().entry(&served.stored, key, revision, value))))
             }
->>>>>>> svc
+            Written::Applied(written) => Ok(Attempt::Done(self.written(served, key, written, value))),
             Written::Conflict(now) => Ok(Attempt::Again(now)),
         }
     }
