@@ -50,6 +50,7 @@ impl Registry {
             groups: &cx.user.groups,
             dry_run: cx.dry_run,
             old: None,
+            warn: &|text| cx.warn(text),
         };
         self.settings.admission.mutate(&attributes, &mut object, self).await?;
         for attempt in 1.. {

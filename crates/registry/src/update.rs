@@ -105,6 +105,7 @@ impl Registry {
             groups: &cx.user.groups,
             dry_run: cx.dry_run,
             old: Some(old),
+            warn: &|text| cx.warn(text),
         };
         check_name(&new, request.name)?;
         metadata::dedup_owners(cx, &mut new);
