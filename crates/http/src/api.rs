@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures::future::BoxFuture;
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use pawl_meta::Status;
-use pawl_registry::{Context, Registry, Served, User};
+use pawl_registry::{Context, Registry, Served};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
+use crate::access::Access;
 use crate::body::Body;
 use crate::handlers;
 use crate::health::Health;
@@ -30,14 +30,6 @@ pub struct Peer {
     pub address: Option<SocketAddr>,
     /// The verified client certificate, if one was shown.
     pub certificate: Option<Vec<u8>>,
-}
-
-/// Who may come in, and who may do what.
-pub trait Access: Send + Sync + 'static {
-    /// Who a request is from. An error is a 401.
-    fn authenticate(&self, headers: &HeaderMap, peer: &Peer) -> Result<User, Status>;
-    /// Whether the user may do what is asked for.
-    fn authorize<'a>(&'a self, user: &'a User, info: &'a RequestInfo) -> BoxFuture<'a, Result<(), Status>>;
 }
 
 /// Documents that say what is served; built when asked for.
@@ -84,7 +76,7 @@ impl Default for Limits {
 /// Everything that answering a request needs.
 pub struct Api {
     pub registry: Arc<Registry>,
-    pub access: Box<dyn Access>,
+    pub access: Access,
     pub documents: Box<dyn Documents>,
     pub health: Arc<Health>,
     pub metrics: Metrics,
@@ -109,7 +101,7 @@ pub(crate) struct Call {
 impl Api {
     pub fn new(
         registry: Arc<Registry>,
-        access: Box<dyn Access>,
+        access: Access,
         documents: Box<dyn Documents>,
         health: Arc<Health>,
         limits: Limits,
@@ -170,7 +162,7 @@ impl Api {
         body: Incoming,
         peer: &Peer,
     ) -> Result<Response<Body>, Status> {
-        let user = self.access.authenticate(&headers, peer)?;
+        let acting = self.access.identify(&headers, peer, &info)?;
         let long_running = info.is_long_running();
         let _permit = if long_running || !info.is_resource {
             None
@@ -179,7 +171,7 @@ impl Api {
             let refused = || Status::too_many_requests("Too many requests, please try again later.", 1);
             Some(pool.try_acquire().map_err(|_| refused())?)
         };
-        let call = Call { info, query, headers, body: Some(body), cx: Context::new(user), method };
+        let call = Call { info, query, headers, body: Some(body), cx: Context::new(acting.user), method };
         if long_running {
             return self.dispatch(call).await;
         }
@@ -194,7 +186,7 @@ impl Api {
     }
 
     async fn dispatch(&self, mut call: Call) -> Result<Response<Body>, Status> {
-        self.access.authorize(&call.cx.user, &call.info).await?;
+        self.access.decide(&call.cx.user, &call.info)?;
         let result = if call.info.is_resource {
             self.resource(&mut call).await
         } else {

@@ -7,6 +7,7 @@ pub mod documents;
 pub mod get;
 pub mod list;
 pub mod patch;
+pub mod review;
 pub mod subresource;
 pub mod update;
 pub mod watch;

@@ -2,6 +2,7 @@
 //!
 //! A handler parses, calls the registry, renders. Only this crate renders answers; nothing below it knows of HTTP.
 
+mod access;
 mod api;
 mod body;
 mod connection;
@@ -15,7 +16,8 @@ mod render;
 mod request;
 mod respond;
 
-pub use api::{Access, Api, Blob, Documents, Limits, Peer};
+pub use access::Access;
+pub use api::{Api, Blob, Documents, Limits, Peer};
 pub use body::Body;
 pub use connection::{Server, ServerOptions};
 pub use health::Health;

@@ -2,14 +2,7 @@
 
 use std::sync::Mutex;
 
-/// The user on whose behalf something is done.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct User {
-    pub name: String,
-    pub uid: String,
-    pub groups: Vec<String>,
-    pub extra: std::collections::BTreeMap<String, Vec<String>>,
-}
+pub use pawl_auth::User;
 
 /// One request on its way through the server.
 #[derive(Debug, Default)]

@@ -31,6 +31,8 @@ pub struct PatchRequest<'a> {
     pub validation: FieldValidation,
     /// Takes over fields that others own.
     pub force: bool,
+    /// Why the user may not create the object, when that is so.
+    pub create_refused: Option<Status>,
 }
 
 /// A patch that has been read.
@@ -54,6 +56,7 @@ impl Registry {
             name: request.name,
             subresource: request.subresource,
             creates: apply && request.subresource.is_empty(),
+            create_refused: request.create_refused.clone(),
             tracked: apply,
             change: Box::new(change),
         };

@@ -39,6 +39,7 @@ impl Registry {
             name,
             subresource: "scale",
             creates: false,
+            create_refused: None,
             tracked: true,
             change: Box::new(|old| match old {
                 Some(old) => changed(cx, served, old, &change),

@@ -21,6 +21,8 @@ pub struct UpdateRequest<'a> {
     pub subresource: &'a str,
     /// Whether an object that does not exist may be created by this.
     pub creates: bool,
+    /// Why the user may not create it, when that is so.
+    pub create_refused: Option<Status>,
     /// The change says itself who owns what: apply does.
     pub tracked: bool,
     /// Makes the new object from the present one; called again after a conflict.
@@ -54,6 +56,9 @@ impl Registry {
             let Some(entry) = &current else {
                 if !request.creates {
                     return Err(Status::not_found(&resource.group_resource(), request.name));
+                }
+                if let Some(status) = request.create_refused {
+                    return Err(status);
                 }
                 let object = (request.change)(None)?;
                 check_name(&object, request.name)?;

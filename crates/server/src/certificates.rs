@@ -196,7 +196,7 @@ fn write(path: &Path, text: &str) -> Result<(), Error> {
 }
 
 /// A file that only its owner may read, never half there.
-fn write_private(path: &Path, text: &str) -> Result<(), Error> {
+pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), Error> {
     let fresh = path.with_extension("new");
     let mut file = fs::OpenOptions::new()
         .write(true)

@@ -9,6 +9,7 @@ mod error;
 pub mod flags;
 pub mod gates;
 mod notify;
+mod roles;
 mod run;
 mod settings;
 

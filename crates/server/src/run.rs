@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pawl_admission::{Chain, NamespaceLifecycle};
+use pawl_auth::rbac::Index;
 use pawl_http::{Api, Health, Limits, Server, ServerOptions};
 use pawl_kv::Kv;
 use pawl_registry::{Identity, Registry};
@@ -13,9 +14,9 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::access::OpenAccess;
 use crate::documents::FromTable;
-use crate::{Error, Settings, certificates, notify};
+use crate::roles::{self, NoEscalation};
+use crate::{Error, Settings, access, certificates, notify};
 
 /// A server that answers.
 pub struct Running {
@@ -42,8 +43,13 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
     let store: Arc<dyn Kv> = pawl_kv_embedded::Store::open(&store_dir, options).map_err(failed)?;
     // Only the owner of the store makes certificates: a second server on the same directory has been refused by now.
     let identity = certificates::prepare(&settings)?;
+    let index = Arc::new(Index::new());
+    let authorizers = access::chain(&settings, Arc::clone(&index))?;
     let registry_settings = pawl_registry::Settings {
-        admission: Chain::new(vec![Arc::new(NamespaceLifecycle)]),
+        admission: Chain::new(vec![
+            Arc::new(NamespaceLifecycle),
+            Arc::new(NoEscalation { chain: Arc::clone(&authorizers) }),
+        ]),
         liens: settings.gates.enabled("InUseProtection"),
         event_ttl: settings.event_ttl,
     };
@@ -57,11 +63,20 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
             tracing::error!(%error, "the caches no longer follow the store");
         }
     });
+    let mut followers = roles::follow(&registry, &index).await.map_err(|e| Error::Start(e.to_string()))?;
+    followers.push(following);
     let checked = Arc::clone(&store);
-    let caches = following.abort_handle();
+    let caches = followers.iter().map(JoinHandle::abort_handle).collect::<Vec<_>>();
     let health = Arc::new(Health::new(vec![
         ("etcd", Box::new(move || checked.health().map_err(|e| e.to_string()))),
-        ("watch-cache", Box::new(move || if caches.is_finished() { Err("not following".to_owned()) } else { Ok(()) })),
+        (
+            "watch-cache",
+            Box::new(
+                move || {
+                    if caches.iter().any(|c| c.is_finished()) { Err("not following".to_owned()) } else { Ok(()) }
+                },
+            ),
+        ),
     ]));
     let limits = Limits {
         reading: settings.reading,
@@ -72,8 +87,8 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
     };
     let api = Arc::new(Api::new(
         Arc::clone(&registry),
-        Box::new(OpenAccess::new(settings.token_file.as_deref())?),
-        Box::new(FromTable::new(Arc::clone(&registry), std::net::SocketAddr::new(settings.advertise, settings.port))),
+        access::build(&settings, &registry, authorizers)?,
+        Box::new(FromTable::new(Arc::clone(&registry), settings.advertised())),
         Arc::clone(&health),
         limits,
         version(),
@@ -87,7 +102,7 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
     let server = Server::new(api, tls, ServerOptions::default());
     let serving = tokio::spawn(async move {
         server.run(listener).await;
-        following.abort();
+        followers.iter().for_each(JoinHandle::abort);
     });
     notify::ready();
     Ok(Running { url: format!("https://{local}"), kubeconfig: identity.kubeconfig, health, serving })

@@ -19,6 +19,11 @@ pub struct Settings {
     pub tls: Option<(PathBuf, PathBuf)>,
     pub client_ca: Option<PathBuf>,
     pub token_file: Option<PathBuf>,
+    pub anonymous: bool,
+    pub authorization_modes: Vec<String>,
+    pub service_accounts: ServiceAccounts,
+    pub enable_admission: Vec<String>,
+    pub disable_admission: Vec<String>,
     pub service_range: (IpAddr, u8),
     pub gates: Gates,
     pub reading: usize,
@@ -28,6 +33,15 @@ pub struct Settings {
     pub event_ttl: Duration,
     pub history: Duration,
     pub warnings: Vec<String>,
+}
+
+/// How tokens of service accounts are made and known.
+#[derive(Clone, Debug, Default)]
+pub struct ServiceAccounts {
+    pub issuers: Vec<String>,
+    pub audiences: Vec<String>,
+    pub key_files: Vec<PathBuf>,
+    pub signing_key_file: Option<PathBuf>,
 }
 
 impl Settings {
@@ -73,6 +87,19 @@ impl Settings {
             tls,
             client_ca: path("client-ca-file"),
             token_file: path("token-auth-file"),
+            anonymous: given.switch("anonymous-auth").map_err(flag)?,
+            authorization_modes: match given.get("authorization-mode") {
+                Some(_) => given.list("authorization-mode"),
+                None => vec![given.value("authorization-mode").to_owned()],
+            },
+            service_accounts: ServiceAccounts {
+                issuers: given.list("service-account-issuer"),
+                audiences: given.list("api-audiences"),
+                key_files: given.list("service-account-key-file").into_iter().map(PathBuf::from).collect(),
+                signing_key_file: path("service-account-signing-key-file"),
+            },
+            enable_admission: given.list("enable-admission-plugins"),
+            disable_admission: given.list("disable-admission-plugins"),
             service_range: service_range(given.value("service-cluster-ip-range"))?,
             gates,
             reading: count("max-requests-inflight")?,
@@ -83,6 +110,11 @@ impl Settings {
             history: given.duration("history").map_err(flag)?,
             warnings,
         })
+    }
+
+    /// The address that clients are told to use.
+    pub fn advertised(&self) -> String {
+        std::net::SocketAddr::new(self.advertise, self.port).to_string()
     }
 
     /// The first address of the service range: the `kubernetes` service.
