@@ -137,17 +137,13 @@ async fn account(
     objects: &dyn Objects,
 ) -> Result<Object, Status> {
     let namespace = attributes.namespace;
-    let (group, resource) = ("", "serviceaccounts");
-    if let Some(account) = objects.get(group, resource, namespace, name) {
-        return Ok(account);
-    }
     let attempts = if name == DEFAULT { DEFAULT_ATTEMPTS } else { 1 };
     let pause = Duration::from_millis(rand::rng().random_range(100..200));
     for attempt in 0..attempts {
         if attempt > 0 {
             tokio::time::sleep(pause).await;
         }
-        if let Some(account) = objects.get_fresh(group, resource, namespace, name).await {
+        if let Some(account) = objects.find("", "serviceaccounts", namespace, name).await {
             return Ok(account);
         }
     }
