@@ -155,6 +155,8 @@ mod tests {
         assert_eq!(made(&["RuntimeClass", "Priority"], &["AlwaysAdmit", "PodSecurity"]), Ok(DEFAULT.to_vec()));
         let without: Vec<&str> = DEFAULT.iter().copied().filter(|n| *n != "ServiceAccount").collect();
         assert_eq!(made(&[], &["ServiceAccount"]), Ok(without));
+        let longer = Chain::new(vec![Arc::new(Priority)]).with(Arc::new(NamespaceLifecycle));
+        assert_eq!(longer.names().collect::<Vec<_>>(), ["Priority", "NamespaceLifecycle"]);
         let deps = Dependencies::new(Arc::new(Allowed::nothing()));
         for (name, build) in PLUGINS {
             assert!(build.is_none_or(|build| build(&deps).name() == *name), "{name}");

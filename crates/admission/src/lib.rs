@@ -174,6 +174,12 @@ impl Chain {
         Self { plugins }
     }
 
+    /// The same chain with one more plugin behind the others.
+    pub fn with(mut self, plugin: Arc<dyn Plugin>) -> Self {
+        self.plugins.push(plugin);
+        self
+    }
+
     /// The names of the plugins, in the order in which they run.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.plugins.iter().map(|plugin| plugin.name())
