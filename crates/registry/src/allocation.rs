@@ -117,7 +117,9 @@ impl Registry {
     /// Adds what the caches show as taken; ports only where they are needed.
     fn add_shown(&self, served: &Served, with_ports: bool, taken: &mut Taken) {
         if let Some(addresses) = self.find("networking.k8s.io", "ipaddresses") {
-            taken.addresses.extend(addresses.stored.cache.objects().keys().filter_map(|key| key.parse::<IpAddr>().ok()));
+            taken
+                .addresses
+                .extend(addresses.stored.cache.objects().keys().filter_map(|key| key.parse::<IpAddr>().ok()));
         }
         let select = served.stored.select.iter().position(|field| field == "spec.clusterIP");
         for entry in served.stored.cache.objects().values() {

@@ -58,25 +58,38 @@ impl Registry {
         };
         self.settings.admission.mutate(&attributes, &mut object, self).await?;
         let object = served.to_stored(object);
-        for attempt in 1.. {
+        if !generated {
+            return self.finish_create(cx, served, &attributes, object).await;
+        }
+        for _ in 1..NAME_ATTEMPTS {
             let mut candidate = object.clone();
-            if generated {
-                let name = generated_name(object.meta_str("generateName"));
-                metadata_mut(&mut candidate).insert("name".to_owned(), json!(name));
-            }
-            self.prepare_create(cx, served, &mut candidate);
-            let held = self.allocate_create(cx, served, &object, &mut candidate)?;
-            let errors = self.validate_create(cx, served, &candidate);
-            if !errors.is_empty() {
-                return Err(self.invalid(served, candidate.name(), &errors));
-            }
-            self.settings.admission.validate(&attributes, Some(&candidate), self).await?;
-            match self.store_new(cx, served, &candidate, held).await {
-                Err(status) if generated && status.reason == "AlreadyExists" && attempt < NAME_ATTEMPTS => {}
+            let name = generated_name(object.meta_str("generateName"));
+            metadata_mut(&mut candidate).insert("name".to_owned(), json!(name));
+            match self.finish_create(cx, served, &attributes, candidate).await {
+                Err(status) if status.reason == "AlreadyExists" => {}
                 result => return result,
             }
         }
-        Err(Status::already_exists(&group_resource, &name))
+        Err(Status::already_exists(&group_resource, object.meta_str("generateName")))
+    }
+
+    /// The stages after mutating admission, for an object that has a name.
+    async fn finish_create(
+        &self,
+        cx: &Context,
+        served: &Served,
+        attributes: &Attributes<'_>,
+        mut object: Object,
+    ) -> Result<Arc<Entry>, Status> {
+        let asked = if served.resource.facts.allocates { object.clone() } else { Object::new() };
+        self.prepare_create(cx, served, &mut object);
+        let held = self.allocate_create(cx, served, &asked, &mut object)?;
+        let errors = self.validate_create(cx, served, &object);
+        if !errors.is_empty() {
+            return Err(self.invalid(served, object.name(), &errors));
+        }
+        self.settings.admission.validate(attributes, Some(&object), self).await?;
+        self.store_new(cx, served, &object, held).await
     }
 
     async fn store_new(
@@ -110,12 +123,18 @@ impl Registry {
         let value = served.stored_form(object);
         let put = Put { value, ttl: self.ttl(served) };
         match self.storage().write(&served.stored, key, Expect::Absent, Some(put.clone())).await? {
-            Written::Applied(revision) => Ok(Arc::new(self.storage().entry(&served.stored, key, revision, put.value))),
+            Written::Applied(revision) => Ok(self.written(served, key, revision, put.value)),
             Written::Conflict(existing) => Err(match existing {
                 Some(existing) => exists(served, &existing),
                 None => Status::already_exists(&served.resource.group_resource(), object.name()),
             }),
         }
+    }
+
+    /// What was written at a revision: the cache has it already, unless somebody has written again since.
+    pub(crate) fn written(&self, served: &Served, key: &str, revision: u64, value: bytes::Bytes) -> Arc<Entry> {
+        let cached = served.stored.cache.get(key).filter(|entry| entry.revision == revision);
+        cached.unwrap_or_else(|| Arc::new(self.storage().entry(&served.stored, key, revision, value)))
     }
 
     /// What a new object gets and what a client may not give it.

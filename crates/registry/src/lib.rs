@@ -79,7 +79,10 @@ impl Registry {
         let storage = Arc::new(Storage::new(kv, transform));
         let table = Table::new(resources, 0);
         let revision = storage.load(&table).await?;
-        Ok((Self { storage, table: ArcSwap::from_pointee(table), settings, reservations: Default::default() }, revision))
+        Ok((
+            Self { storage, table: ArcSwap::from_pointee(table), settings, reservations: Default::default() },
+            revision,
+        ))
     }
 
     /// Keeps the caches up to date. Returns only when the store's watch ends.

@@ -166,13 +166,11 @@ impl Registry {
         let written = self.storage().write(&served.stored, key, Expect::Revision(revision), put).await;
         self.conclude(held, matches!(written, Ok(Written::Applied(_)))).await;
         match written? {
-            Written::Applied(written) => {
-                if gone {
-                    self.release_all(served, &new).await;
-                }
-                let shown = if gone { revision } else { written };
-                Ok(Attempt::Done(Arc::new(self.storage().entry(&served.stored, key, shown, value))))
+            Written::Applied(_) if gone => {
+                self.release_all(served, &new).await;
+                Ok(Attempt::Done(Arc::new(self.storage().entry(&served.stored, key, revision, value))))
             }
+            Written::Applied(written) => Ok(Attempt::Done(self.written(served, key, written, value))),
             Written::Conflict(now) => Ok(Attempt::Again(now)),
         }
     }

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use crate::documents::FromTable;
 use crate::roles::{self, NoEscalation};
-use crate::{Error, Settings, access, certificates, notify};
+use crate::{Error, Settings, access, auditing, certificates, notify, reload};
 
 /// A server that answers.
 pub struct Running {
@@ -97,8 +97,10 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
         limits,
         version(),
         settings.gates.enabled("ServerSideFieldValidation"),
+        auditing::build(&settings)?,
     ));
-    let (_tls, tls) = watch::channel(identity.tls);
+    let (renewed, tls) = watch::channel(identity.tls);
+    tokio::spawn(reload::follow(settings.clone(), renewed));
     let address = std::net::SocketAddr::new(settings.address, settings.port);
     let listener =
         TcpListener::bind(address).await.map_err(|source| Error::Listen { address: address.to_string(), source })?;

@@ -4,7 +4,10 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pawl_audit::Rotation;
+
 use crate::Error;
+use crate::auditing::Auditing;
 use crate::flags::Given;
 use crate::gates::Gates;
 
@@ -22,6 +25,7 @@ pub struct Settings {
     pub anonymous: bool,
     pub authorization_modes: Vec<String>,
     pub service_accounts: ServiceAccounts,
+    pub audit: Auditing,
     pub enable_admission: Vec<String>,
     pub disable_admission: Vec<String>,
     pub service_range: (IpAddr, u8),
@@ -99,6 +103,15 @@ impl Settings {
                 audiences: given.list("api-audiences"),
                 key_files: given.list("service-account-key-file").into_iter().map(PathBuf::from).collect(),
                 signing_key_file: path("service-account-signing-key-file"),
+            },
+            audit: Auditing {
+                policy_file: path("audit-policy-file"),
+                log_path: given.get("audit-log-path").filter(|p| !p.is_empty()).map(str::to_owned),
+                rotation: Rotation {
+                    max_size: given.number("audit-log-maxsize").map_err(flag)?,
+                    max_age: given.number("audit-log-maxage").map_err(flag)?,
+                    max_backups: count("audit-log-maxbackup")?,
+                },
             },
             enable_admission: given.list("enable-admission-plugins"),
             disable_admission: given.list("disable-admission-plugins"),

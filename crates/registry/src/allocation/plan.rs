@@ -57,13 +57,7 @@ pub fn create(
 }
 
 /// Plans for a change of a service.
-pub fn update(
-    name: &str,
-    spec: &mut Spec,
-    old: &Spec,
-    ranges: &ServiceRanges,
-    taken: &Taken,
-) -> Result<Plan, Refusal> {
+pub fn update(name: &str, spec: &mut Spec, old: &Spec, ranges: &ServiceRanges, taken: &Taken) -> Result<Plan, Refusal> {
     let mut plan = Plan::default();
     let before = addresses(old);
     if is(spec, "ExternalName") {

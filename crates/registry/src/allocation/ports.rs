@@ -93,7 +93,8 @@ fn needs_health_port(spec: &Spec) -> bool {
 fn health(spec: &mut Spec, desk: &mut Desk<'_>) -> Result<(), Refusal> {
     let asked = field_of(spec, "healthCheckNodePort");
     let number = if asked == 0 {
-        desk.any().map_err(|_| Refusal::Failed("failed to allocate a HealthCheck NodePort 0: range is full".to_owned()))?
+        desk.any()
+            .map_err(|_| Refusal::Failed("failed to allocate a HealthCheck NodePort 0: range is full".to_owned()))?
     } else {
         desk.take(asked).map_err(|why| {
             Refusal::Failed(format!("failed to allocate requested HealthCheck NodePort {asked}: {why}"))
@@ -135,9 +136,7 @@ impl Desk<'_> {
     fn take(&mut self, asked: i64) -> Result<u16, String> {
         let port = u16::try_from(asked).ok().filter(|port| (self.range.first..=self.range.last).contains(port));
         match port {
-            None => {
-                Err(format!("provided port is not in the valid range. The range of valid ports is {}", self.range))
-            }
+            None => Err(format!("provided port is not in the valid range. The range of valid ports is {}", self.range)),
             Some(port) if self.is_taken(port) => Err("provided port is already allocated".to_owned()),
             Some(port) => {
                 self.plan.ports.push(port);

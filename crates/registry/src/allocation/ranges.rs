@@ -92,7 +92,8 @@ mod tests {
     #[test]
     fn network_and_broadcast_are_not_given_out() {
         let range = AddressRange { base: "10.0.0.0".parse().unwrap(), bits: 24 };
-        let check = |address: &str, expect: bool| assert_eq!(range.holds(&address.parse().unwrap()), expect, "{address}");
+        let check =
+            |address: &str, expect: bool| assert_eq!(range.holds(&address.parse().unwrap()), expect, "{address}");
         check("10.0.0.0", false);
         check("10.0.0.1", true);
         check("10.0.0.254", true);

@@ -13,10 +13,7 @@ fn ranges() -> ServiceRanges {
 }
 
 fn taken(addresses: &[&str], ports: &[u16]) -> Taken {
-    Taken {
-        addresses: addresses.iter().map(|a| a.parse().unwrap()).collect(),
-        ports: ports.iter().copied().collect(),
-    }
+    Taken { addresses: addresses.iter().map(|a| a.parse().unwrap()).collect(), ports: ports.iter().copied().collect() }
 }
 
 fn create(spec: Value, taken: &Taken) -> Result<Value, String> {
@@ -101,10 +98,7 @@ fn ports_of_the_same_number_share_a_node_port() {
 #[test]
 fn node_ports_that_are_asked_for_are_given_or_refused() {
     let ask = |port: i64| {
-        create(
-            cluster_ip(json!({"type": "NodePort", "ports": [{"port": 1, "nodePort": port}]})),
-            &taken(&[], &[30002]),
-        )
+        create(cluster_ip(json!({"type": "NodePort", "ports": [{"port": 1, "nodePort": port}]})), &taken(&[], &[30002]))
     };
     assert_eq!(ask(30001).unwrap()["ports"][0]["nodePort"], 30001);
     let at = "spec.ports[0].nodePort: Invalid value";
