@@ -66,6 +66,8 @@ pub struct Facts {
     #[serde(rename = "virtual")]
     pub is_virtual: bool,
     pub warning: Option<String>,
+    /// It is listed and cannot be created: why.
+    pub refused: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

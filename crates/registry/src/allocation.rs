@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use plan::{Plan, Refusal, Taken};
 pub use ranges::{AddressRange, PortRange, ServiceRanges};
 
-use crate::{Context, CreateRequest, DeleteRequest, Registry, Served, User};
+use crate::{Context, CreateRequest, DeleteRequest, Registry, Served};
 
 const MANAGED_BY: &str = "ipallocator.k8s.io";
 const MANAGED_BY_LABEL: &str = "ipaddress.kubernetes.io/managed-by";
@@ -204,7 +204,7 @@ impl Registry {
         });
         let Value::Object(object) = object else { return Ok(()) };
         let request = CreateRequest { namespace: String::new(), object, tracked: false };
-        self.create(&own_context(), &served, request).await.map(drop)
+        self.create(&Context::own(), &served, request).await.map(drop)
     }
 
     fn release<'a>(&'a self, addresses: &'a [IpAddr]) -> BoxFuture<'a, ()> {
@@ -214,7 +214,7 @@ impl Registry {
             for address in addresses {
                 let name = address.to_string();
                 let request = DeleteRequest { namespace: "", name: &name, options: &options };
-                if let Err(status) = self.delete(&own_context(), &served, request).await
+                if let Err(status) = self.delete(&Context::own(), &served, request).await
                     && status.code != 404
                 {
                     tracing::warn!(%address, message = status.message, "an address was not given back");
@@ -222,18 +222,6 @@ impl Registry {
             }
         })
     }
-}
-
-/// The server itself, at work.
-fn own_context() -> Context {
-    let user = User {
-        name: "system:apiserver".to_owned(),
-        groups: vec!["system:masters".to_owned(), "system:authenticated".to_owned()],
-        ..User::default()
-    };
-    let mut cx = Context::new(user);
-    cx.manager = "kube-apiserver".to_owned();
-    cx
 }
 
 /// Whether the bytes of a service name a port on nodes at all: most do not, and need not be parsed.

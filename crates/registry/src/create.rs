@@ -29,6 +29,9 @@ impl Registry {
     pub async fn create(&self, cx: &Context, served: &Served, request: CreateRequest) -> Result<Arc<Entry>, Status> {
         let CreateRequest { namespace, mut object, tracked } = request;
         let resource = &served.resource;
+        if let Some(why) = &resource.facts.refused {
+            return Err(Status::not_implemented(why.as_str()));
+        }
         settle_namespace(served, &namespace, &mut object)?;
         if !object.resource_version().is_empty() {
             return Err(Status::plain_error("resourceVersion should not be set on objects to be created"));

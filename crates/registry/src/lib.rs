@@ -4,16 +4,19 @@
 //! write runs again on what is there now. It knows nothing of HTTP; errors are [`pawl_meta::Status`].
 
 mod allocation;
+mod binding;
 mod cache;
 mod context;
 mod create;
 mod decoding;
 mod delete;
 mod entry;
+mod eviction;
 mod forms;
 mod listing;
 mod metadata;
 mod patch;
+mod rewrite;
 mod scale;
 mod stages;
 mod storage;

@@ -243,7 +243,7 @@ fn check_name(object: &Object, name: &str) -> Result<(), Status> {
 }
 
 /// A uid in the new object is a condition.
-fn check_uid(served: &Served, new: &Object, old: &Object, name: &str) -> Result<(), Status> {
+pub(crate) fn check_uid(served: &Served, new: &Object, old: &Object, name: &str) -> Result<(), Status> {
     let uid = new.uid();
     if uid.is_empty() || uid == old.uid() {
         return Ok(());
