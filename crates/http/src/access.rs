@@ -5,11 +5,12 @@ use http::header::{AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL};
 use pawl_auth::authn::{Authentication, Discovery, Presented, TokenIssuer};
 use pawl_auth::impersonation::{self, Impersonation};
 use pawl_auth::modes::Chain;
-use pawl_auth::{Attributes, Authorizer, Decision, User};
+use pawl_auth::{Attributes, Authorizer, User};
 use pawl_meta::{GroupResource, Status};
 use pawl_registry::Served;
 
 use crate::api::Peer;
+use crate::audit::Trail;
 use crate::request::RequestInfo;
 
 /// Everything that decides about users.
@@ -54,11 +55,13 @@ impl Access {
     }
 
     /// Whether the user may make the request.
-    pub(crate) fn decide(&self, user: &User, info: &RequestInfo) -> Result<Decision, Status> {
+    pub(crate) fn decide(&self, user: &User, info: &RequestInfo, trail: Option<&Trail>) -> Result<(), Status> {
         let asked = attributes(user, info);
         let decision = self.chain.authorize(&asked);
-        decision.require(&asked)?;
-        Ok(decision)
+        if let Some(trail) = trail {
+            trail.decided(&decision);
+        }
+        decision.require(&asked)
     }
 
     /// Whether the user may do something else to the object of a request: the verbs that no method has.
@@ -81,7 +84,7 @@ impl Access {
     }
 }
 
-fn attributes<'a>(user: &'a User, info: &'a RequestInfo) -> Attributes<'a> {
+pub(crate) fn attributes<'a>(user: &'a User, info: &'a RequestInfo) -> Attributes<'a> {
     if !info.is_resource {
         return Attributes::path(user, &info.verb, &info.path);
     }

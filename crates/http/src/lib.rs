@@ -4,6 +4,7 @@
 
 mod access;
 mod api;
+mod audit;
 mod body;
 mod connection;
 mod handlers;
@@ -18,6 +19,7 @@ mod respond;
 
 pub use access::Access;
 pub use api::{Api, Blob, Documents, Limits, Peer};
+pub use audit::Audit;
 pub use body::Body;
 pub use connection::{Server, ServerOptions};
 pub use health::Health;

@@ -19,6 +19,16 @@ impl Context {
         Self { user, ..Self::default() }
     }
 
+    /// The server itself, at work.
+    pub fn own() -> Self {
+        let user = User {
+            name: "system:apiserver".to_owned(),
+            groups: vec!["system:masters".to_owned(), "system:authenticated".to_owned()],
+            ..User::default()
+        };
+        Self { manager: "kube-apiserver".to_owned(), ..Self::new(user) }
+    }
+
     /// Tells the client something, beside the answer.
     pub fn warn(&self, text: impl Into<String>) {
         let text = text.into();

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use pawl_apply::{FieldSet, PatchError, Typed, Writer, json_patch, merge_patch, strategic};
+use pawl_kinds::{Resource, rules};
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Cause, Details, Errors, GroupKind, GroupVersion, Status, go, time};
 use pawl_schema::{
@@ -241,28 +242,28 @@ fn read_intent(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Res
 }
 
 /// What a resource looks like to apply.
-pub(crate) fn typed(served: &Served) -> Typed<'static> {
-    Typed::new(served.resource.schema, served.resource.root)
+pub(crate) fn typed(served: &Served) -> Typed<'_> {
+    let typed = Typed::new(served.resource.schema, served.resource.root);
+    match &served.forms {
+        Some(forms) => typed.with_versions(forms),
+        None => typed,
+    }
 }
 
 /// Fields that a write through this way cannot change.
 pub(crate) fn reset_fields(served: &Served, subresource: &str) -> FieldSet<'static> {
-    let facts = &served.resource.facts;
-    let paths: Vec<&str> = match subresource {
-        "" => facts.status.iter().map(String::as_str).collect(),
-        _ => served
-            .resource
-            .schema
-            .object(served.resource.root)
-            .into_iter()
-            .flat_map(|object| object.fields.iter())
-            .map(|field| &*field.name)
-            .filter(|name| {
-                !facts.status.iter().any(|s| s == name) && !matches!(*name, "metadata" | "kind" | "apiVersion")
-            })
-            .collect(),
+    let Resource { facts, schema, root } = &served.resource;
+    if subresource.is_empty() {
+        return FieldSet::of_fields(facts.status.iter().map(String::as_str).collect::<Vec<_>>()).into_owned();
+    }
+    let owned = rules::owned_fields(&served.resource, subresource);
+    let is_owned = |name: &str| match owned {
+        Some(owned) => owned.contains(&name),
+        None => facts.status.iter().any(|status| status == name),
     };
-    FieldSet::of_fields(paths).into_owned()
+    let fields = schema.object(*root).into_iter().flat_map(|object| object.fields.iter()).map(|field| &*field.name);
+    let paths = fields.filter(|name| !is_owned(name) && !matches!(*name, "metadata" | "kind" | "apiVersion"));
+    FieldSet::of_fields(paths.collect::<Vec<_>>()).into_owned()
 }
 
 pub(crate) fn apply_error(served: &Served, error: pawl_apply::Error) -> Status {

@@ -203,7 +203,7 @@ fn scale_type() -> Result<Typed<'static>, Status> {
 }
 
 /// A selector as one line: `app=a,tier in (x,y)`.
-fn selector_text(selector: Option<&Value>) -> String {
+pub(crate) fn selector_text(selector: Option<&Value>) -> String {
     let Some(Value::Object(selector)) = selector else { return String::new() };
     let nested = selector.contains_key("matchLabels") || selector.contains_key("matchExpressions");
     let labels = if nested { selector.get("matchLabels").and_then(Value::as_object) } else { Some(selector) };

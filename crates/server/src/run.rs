@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pawl_admission::{Chain, NamespaceLifecycle};
 use pawl_auth::rbac::Index;
 use pawl_http::{Api, Health, Limits, Server, ServerOptions};
 use pawl_kv::Kv;
@@ -15,8 +14,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::documents::FromTable;
-use crate::roles::{self, NoEscalation};
-use crate::{Error, Settings, access, certificates, notify};
+use crate::roles;
+use crate::{Error, Settings, access, auditing, certificates, notify, reload};
 
 /// A server that answers.
 pub struct Running {
@@ -46,12 +45,13 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
     let index = Arc::new(Index::new());
     let authorizers = access::chain(&settings, Arc::clone(&index))?;
     let registry_settings = pawl_registry::Settings {
-        admission: Chain::new(vec![
-            Arc::new(NamespaceLifecycle),
-            Arc::new(NoEscalation { chain: Arc::clone(&authorizers) }),
-        ]),
+        admission: access::admission(&settings, &authorizers)?,
         liens: settings.gates.enabled("InUseProtection"),
         event_ttl: settings.event_ttl,
+        services: pawl_registry::ServiceRanges {
+            addresses: pawl_registry::AddressRange { base: settings.service_range.0, bits: settings.service_range.1 },
+            node_ports: pawl_registry::PortRange { first: settings.node_ports.0, last: settings.node_ports.1 },
+        },
     };
     let resources = pawl_kinds::builtin();
     let (registry, revision) =
@@ -93,8 +93,10 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
         limits,
         version(),
         settings.gates.enabled("ServerSideFieldValidation"),
+        auditing::build(&settings)?,
     ));
-    let (_tls, tls) = watch::channel(identity.tls);
+    let (renewed, tls) = watch::channel(identity.tls);
+    tokio::spawn(reload::follow(settings.clone(), renewed));
     let address = std::net::SocketAddr::new(settings.address, settings.port);
     let listener =
         TcpListener::bind(address).await.map_err(|source| Error::Listen { address: address.to_string(), source })?;

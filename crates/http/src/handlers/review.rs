@@ -18,6 +18,9 @@ use crate::{negotiation, render, respond};
 
 pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Result<Response<Body>, Status> {
     api.accepted(call)?;
+    if served.resource.facts.plural == "bindings" {
+        return super::binding::answer(api, call).await;
+    }
     let body = api.body(call).await?;
     let options = WriteOptions::read(api, call, "CreateOptions")?;
     let object = api.registry.decode(&call.cx, served, encoding(call)?, &body, options.field_validation)?;

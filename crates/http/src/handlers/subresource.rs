@@ -7,7 +7,7 @@ use pawl_meta::Status;
 use pawl_registry::{ScaleChange, Served};
 use serde_json::Value;
 
-use super::{get, patch, review, update};
+use super::{binding, eviction, get, patch, review, update};
 use crate::api::{Api, Call};
 use crate::body::Body;
 use crate::options::{WriteOptions, manager};
@@ -28,6 +28,8 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &mut Call) -> 
             "patch" => patch::answer(api, served, call).await,
             _ => Err(Status::method_not_allowed()),
         },
+        ("binding", _) => binding::answer(api, call).await,
+        ("eviction", _) => eviction::answer(api, served, call).await,
         ("token", _) => review::token(api, served, call).await,
         (name, _) => Err(Status::not_implemented(format!("the subresource {name:?} is not served yet"))),
     }
