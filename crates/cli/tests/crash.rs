@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use server::{Client, DEADLINE, Place, Protocol, Server, seed, setting};
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/crash/configmaps";
-const WRITERS: usize = 6;
+const WRITERS: usize = 16;
 const FOLLOWERS: usize = 3;
 /// Objects of each writer.
 const OBJECTS: usize = 5;
@@ -42,7 +42,7 @@ async fn kills_under_load_lose_nothing() {
             .drain(..)
             .map(|follower| tokio::spawn(follower.run(place.client(Protocol::Http2), None)))
             .collect();
-        tokio::time::sleep(Duration::from_millis(rng.u64(10..400))).await;
+        tokio::time::sleep(Duration::from_millis(rng.u64(20..600))).await;
         server.kill();
         for writer in load {
             writers.push(writer.await.unwrap());

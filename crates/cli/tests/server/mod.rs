@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-pub use client::{Client, Failure, Protocol, Trust, Watch};
+pub use client::{Answer, Client, Failure, Protocol, Trust, Watch};
 pub use rustix::process::Signal;
 use rustix::process::{Pid, kill_process};
 use tempfile::TempDir;
