@@ -101,7 +101,8 @@ mod tests {
 
     #[test]
     fn documents_may_not_name_what_is_gone() {
-        let text = "`xtask/src/tidy.rs`, `tidy.rs`, `/readyz`, `application/json`, `*.rs` are fine;\n`xtask/gone.rs` is not";
+        let text =
+            "`xtask/src/tidy.rs`, `tidy.rs`, `/readyz`, `application/json`, `*.rs` are fine;\n`xtask/gone.rs` is not";
         let files = [PathBuf::from("xtask/src/tidy.rs")];
         let problems = check_paths(root(), &files, Path::new("docs/x.md"), text);
         assert_eq!(problems, ["docs/x.md:2: names xtask/gone.rs, which does not exist"]);

@@ -127,9 +127,8 @@ async fn bodies_past_the_limit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn yaml_that_is_no_object() {
     let (place, server, client) = start().await;
-    let laughs: String = (1..30)
-        .map(|i| format!("k{i}: &a{i} [{}]\n", vec![format!("*a{}", i - 1); 10].join(", ")))
-        .collect();
+    let laughs: String =
+        (1..30).map(|i| format!("k{i}: &a{i} [{}]\n", vec![format!("*a{}", i - 1); 10].join(", "))).collect();
     let object = "metadata: {name: x}\n";
     for (what, body) in [
         ("truncated", "metadata: {name: [".to_owned()),
@@ -287,7 +286,8 @@ async fn parameters_and_paths_that_make_no_sense() {
 async fn bodies_with_a_few_wrong_bytes() {
     let (place, server, client) = start().await;
     let mut rng = Rng::with_seed(seed());
-    let json = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","labels":{"a":"b"}},"data":{"k":"é\n\u00e9"}}"#;
+    let json =
+        r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","labels":{"a":"b"}},"data":{"k":"é\n\u00e9"}}"#;
     let yaml = "apiVersion: v1\nkind: ConfigMap\nmetadata: &m\n  name: x\n  labels: {a: \"b\", <<: {c: 0o7}}\ndata:\n  k: |\n    text\n";
     let started = Instant::now();
     let soak = Duration::from_secs(setting("PAWL_SOAK_SECONDS").unwrap_or(0));
@@ -351,8 +351,12 @@ async fn bytes_that_are_no_tls() {
         hello_of(0),
         hello_of(u16::MAX),
         // A hello that says it is 16 MiB long.
-        [&[0x16, 0x03, 0x01, 0x00, 0x05, 0x01, 0xff, 0xff, 0xff, 0x03][..], &[0x16, 0x03, 0x01, 0x40, 0x00], &[0; 0x4000]]
-            .concat(),
+        [
+            &[0x16, 0x03, 0x01, 0x00, 0x05, 0x01, 0xff, 0xff, 0xff, 0x03][..],
+            &[0x16, 0x03, 0x01, 0x40, 0x00],
+            &[0; 0x4000],
+        ]
+        .concat(),
         // An alert and an early application record.
         vec![0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x28],
         vec![0x17, 0x03, 0x03, 0x00, 0x01, 0x00],
@@ -371,7 +375,8 @@ async fn bytes_that_are_no_tls() {
 async fn bytes_that_are_no_http1() {
     let (place, server, _) = start().await;
     let client = place.client(Protocol::Http1);
-    let post = |head: &str, body: &str| format!("POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\n{head}\r\n{body}").into_bytes();
+    let post =
+        |head: &str, body: &str| format!("POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\n{head}\r\n{body}").into_bytes();
     let mut cases = vec![
         b"\r\n\r\n\r\n".to_vec(),
         b"nonsense\r\n\r\n".to_vec(),

@@ -98,7 +98,12 @@ async fn underscores_repeated_flags_and_flags_without_meaning_are_accepted() {
             .arg(format!("--token_auth_file={}", place.path("tokens.csv").display()))
             .arg(format!("--secure_port={}", place.port))
             .args(["--anonymous-auth", "--api-audiences=a,b", "--api-audiences=c", "-v=2"])
-            .args(["--goaway-chance=0.5", "--profiling", "--feature-gates=AllBeta=true", "--feature-gates=WatchList=true"]);
+            .args([
+                "--goaway-chance=0.5",
+                "--profiling",
+                "--feature-gates=AllBeta=true",
+                "--feature-gates=WatchList=true",
+            ]);
         command
     })
     .await;

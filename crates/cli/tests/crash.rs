@@ -140,9 +140,16 @@ async fn check_counter(client: &Client, before: u64, writers: &mut [Writer]) -> 
 /// One event of the history: what became of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Seen {
-    Put { name: String, version: u64, number: u64 },
+    Put {
+        name: String,
+        version: u64,
+        number: u64,
+    },
     /// Deleted, and which version was the last; the answer to a deletion does not tell its own version.
-    Deleted { name: String, last: u64 },
+    Deleted {
+        name: String,
+        last: u64,
+    },
 }
 
 /// A write that was sent.
@@ -272,7 +279,10 @@ impl Writer {
                 (Some(Attempt::Delete), None) => true,
                 _ => false,
             };
-            assert!(now == held || happened, "{name}: acknowledged {held:?}, unknown {unknown:?}, but there is {now:?}");
+            assert!(
+                now == held || happened,
+                "{name}: acknowledged {held:?}, unknown {unknown:?}, but there is {now:?}"
+            );
             self.known[object] = Known { held: now, unknown: None };
         }
     }
@@ -295,10 +305,8 @@ impl Follower {
 
     /// Follows from the last version it saw, until an object of this name is there or else until the server is gone.
     async fn run(mut self, client: Client, until: Option<String>) -> Self {
-        let path = format!(
-            "{CONFIG_MAPS}?watch=true&resourceVersion={}&allowWatchBookmarks={}",
-            self.version, self.bookmarks
-        );
+        let path =
+            format!("{CONFIG_MAPS}?watch=true&resourceVersion={}&allowWatchBookmarks={}", self.version, self.bookmarks);
         let mut watch = match client.watch(&path).await {
             Ok(watch) => watch,
             Err(_) if until.is_none() => return self,

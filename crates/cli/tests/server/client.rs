@@ -160,8 +160,7 @@ impl Client {
         if let Some(sender) = held.as_ref().filter(|sender| !sender.is_closed()) {
             return Ok(sender.clone());
         }
-        let (sender, connection) =
-            http2::handshake(TokioExecutor::new(), TokioIo::new(self.connect().await?)).await?;
+        let (sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(self.connect().await?)).await?;
         tokio::spawn(connection);
         *held = Some(sender.clone());
         Ok(sender)

@@ -8,7 +8,7 @@
 mod client;
 
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -104,20 +104,27 @@ pub struct Server {
 impl Server {
     /// Waits until the server of a place answers that it is ready.
     async fn ready(&mut self, place: &Place) -> Result<(), String> {
+        self.until(async || {
+            // Who listens has written its certificates.
+            TcpStream::connect((Ipv4Addr::LOCALHOST, place.port)).is_ok()
+                && place.client(Protocol::Http1).get("/readyz").await.is_ok_and(|answer| answer.code == 200)
+        })
+        .await
+    }
+
+    /// Waits until something holds of the running server.
+    pub async fn until(&mut self, holds: impl AsyncFn() -> bool) -> Result<(), String> {
         let deadline = Instant::now() + DEADLINE;
         while Instant::now() < deadline {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return Err(format!("the server ended with {status}: {}", self.log()));
             }
-            if place.data().join("pki/ca.crt").exists()
-                && let Ok(answer) = place.client(Protocol::Http1).get("/readyz").await
-                && answer.code == 200
-            {
+            if holds().await {
                 return Ok(());
             }
             pause().await;
         }
-        Err(format!("the server did not become ready: {}", self.log()))
+        Err(format!("waited in vain: {}", self.log()))
     }
 
     pub fn signal(&self, signal: Signal) {
