@@ -56,6 +56,14 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
+    /// Whether this is the answer 200.
+    pub fn ok(&self) -> Result<(), Failure> {
+        if self.code == 200 {
+            return Ok(());
+        }
+        Err(format!("{}: {}", self.code, String::from_utf8_lossy(&self.body)).into())
+    }
+
     /// The body of an answer that must have this code.
     #[track_caller]
     pub fn expect(&self, code: u16) -> Value {

@@ -106,25 +106,25 @@ impl Server {
     async fn ready(&mut self, place: &Place) -> Result<(), String> {
         self.until(async || {
             // Who listens has written its certificates.
-            TcpStream::connect((Ipv4Addr::LOCALHOST, place.port)).is_ok()
-                && place.client(Protocol::Http1).get("/readyz").await.is_ok_and(|answer| answer.code == 200)
+            TcpStream::connect((Ipv4Addr::LOCALHOST, place.port))?;
+            place.client(Protocol::Http1).get("/readyz").await?.ok()
         })
         .await
     }
 
     /// Waits until something holds of the running server.
-    pub async fn until(&mut self, holds: impl AsyncFn() -> bool) -> Result<(), String> {
+    pub async fn until(&mut self, holds: impl AsyncFn() -> Result<(), Failure>) -> Result<(), String> {
         let deadline = Instant::now() + DEADLINE;
-        while Instant::now() < deadline {
+        loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return Err(format!("the server ended with {status}: {}", self.log()));
             }
-            if holds().await {
-                return Ok(());
+            match holds().await {
+                Ok(()) => return Ok(()),
+                Err(why) if Instant::now() > deadline => return Err(format!("{why}: {}", self.log())),
+                Err(_) => pause().await,
             }
-            pause().await;
         }
-        Err(format!("waited in vain: {}", self.log()))
     }
 
     pub fn signal(&self, signal: Signal) {
