@@ -51,6 +51,11 @@ pub fn tls(settings: &Settings) -> Result<Arc<ServerConfig>, Error> {
     tls_config(&certificate, &key, &roots)
 }
 
+/// Who signs client certificates, as other servers may want to know.
+pub fn client_ca(settings: &Settings) -> Result<Option<String>, Error> {
+    settings.client_ca.as_ref().map(|path| fs::read_to_string(path).map_err(Error::file(path))).transpose()
+}
+
 /// The files that the TLS configuration is made from and that others may change.
 pub fn files(settings: &Settings) -> Vec<PathBuf> {
     let (certificate, key) = serving_files(settings);

@@ -13,9 +13,10 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::bootstrap::Places;
 use crate::documents::FromTable;
 use crate::roles;
-use crate::{Error, Settings, access, auditing, certificates, notify, reload};
+use crate::{Error, Settings, access, auditing, bootstrap, certificates, notify, reload};
 
 /// A server that answers.
 pub struct Running {
@@ -63,6 +64,19 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
             tracing::error!(%error, "the caches no longer follow the store");
         }
     });
+    // The port must be known for what points to it; who connects meanwhile waits until the server answers.
+    let address = std::net::SocketAddr::new(settings.address, settings.port);
+    let listener =
+        TcpListener::bind(address).await.map_err(|source| Error::Listen { address: address.to_string(), source })?;
+    let local = listener.local_addr().unwrap_or(address);
+    let places = Places {
+        ip: settings.advertise,
+        port: local.port(),
+        service_ip: settings.service_ip(),
+        service_range: format!("{}/{}", settings.service_range.0, settings.service_range.1),
+        client_ca: certificates::client_ca(&settings)?,
+    };
+    bootstrap::run(&registry, &places).await;
     let mut followers = roles::follow(&registry, &index).await.map_err(|e| Error::Start(e.to_string()))?;
     followers.push(following);
     let checked = Arc::clone(&store);
@@ -97,10 +111,6 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
     ));
     let (renewed, tls) = watch::channel(identity.tls);
     tokio::spawn(reload::follow(settings.clone(), renewed));
-    let address = std::net::SocketAddr::new(settings.address, settings.port);
-    let listener =
-        TcpListener::bind(address).await.map_err(|source| Error::Listen { address: address.to_string(), source })?;
-    let local = listener.local_addr().unwrap_or(address);
     let server = Server::new(api, tls, ServerOptions::default());
     let serving = tokio::spawn(async move {
         server.run(listener).await;
