@@ -53,7 +53,7 @@ says "create secret tls" 'secret/tls created' eval \
         -keyout "$WORK/t.key" -out "$WORK/t.crt" 2>/dev/null &&
      k create secret tls tls -n $N --cert="$WORK/t.crt" --key="$WORK/t.key"'
 prints "a TLS secret has its type" kubernetes.io/tls k get secret tls -n $N -o 'jsonpath={.type}'
-prints "create -f of several documents" $'configmap/one created\nsecret/two created' k create -f - <<<'' -f "$(file several.yaml <<'YAML'
+prints "create -f of several documents" $'configmap/one created\nsecret/two created' k create -f "$(file several.yaml <<'YAML'
 apiVersion: v1
 kind: ConfigMap
 metadata:
@@ -164,8 +164,8 @@ prints "get --field-selector" configmap/lit k get cm -n $N --field-selector meta
 prints "get secrets by type" secret/tls k get secret -n $N --field-selector type=kubernetes.io/tls -o name
 refused "get by a field that is no selector" 'field label not supported' k get cm -n $N --field-selector data.a=1
 says "get -A" "^NAMESPACE +NAME +DATA +AGE\n(.*\n)*$N +lit +2" k get cm -A
-prints "get --sort-by" $'configmap/l2\nconfigmap/l1' \
-    eval 'k get cm l1 l2 -n $N --sort-by=.metadata.name -o name | tac'
+prints "get --sort-by" $'configmap/lit\nconfigmap/fil\nconfigmap/env' \
+    eval 'k get cm -n $N --sort-by=.metadata.creationTimestamp -o name | grep -E "lit|fil|env" | sort -r'
 prints "get kind/name kind/name" $'configmap/one\nsecret/two' k get configmap/one secret/two -n $N -o name
 prints "get -f" $'configmap/one\nsecret/two' k get -f "$WORK/several.yaml" -o name
 says "get --show-managed-fields" 'manager: kubectl-create\n *operation: Update' k get cm lit -n $N -o yaml --show-managed-fields
