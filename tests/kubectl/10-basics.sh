@@ -41,9 +41,8 @@ prints "create configmap with binary data" "configmap/bin created" \
     k create configmap bin -n $N --from-file="$WORK/blob.bin"
 prints "binary data comes back" "$(base64 -w0 "$WORK/blob.bin")" \
     k get configmap bin -n $N -o 'jsonpath={.binaryData.blob\.bin}'
-prints "create configmap --append-hash" "configmap/hash-gft7d6mmfc created" \
+says "create configmap --append-hash" '^configmap/hash-[a-z0-9]{10} created' \
     k create configmap hash -n $N --from-literal=a=1 --append-hash
-k delete configmap hash-gft7d6mmfc -n $N >/dev/null 2>&1
 prints "create secret generic" "secret/gen created" \
     k create secret generic gen -n $N --from-literal=password=s3cret --from-literal=user=me
 prints "create secret docker-registry" "secret/reg created" \
@@ -162,7 +161,7 @@ prints "get -l over two kinds" $'configmap/one\nsecret/two' k get cm,secret -n $
 prints "get -l with !=" "" k get cm -n $N -l 'app=web,tier!=front' -o name
 prints "get --field-selector" configmap/lit k get cm -n $N --field-selector metadata.name=lit -o name
 prints "get secrets by type" secret/tls k get secret -n $N --field-selector type=kubernetes.io/tls -o name
-refused "get by a field that is no selector" 'field label not supported' k get cm -n $N --field-selector data.a=1
+refused "get by a field that is no selector" '"data.a" is not a known field selector: only "metadata.name", "metadata.namespace"' k get cm -n $N --field-selector data.a=1
 says "get -A" "^NAMESPACE +NAME +DATA +AGE\n(.*\n)*$N +lit +2" k get cm -A
 prints "get --sort-by" $'configmap/lit\nconfigmap/fil\nconfigmap/env' \
     eval 'k get cm -n $N --sort-by=.metadata.creationTimestamp -o name | grep -E "lit|fil|env" | sort -r'

@@ -15,14 +15,14 @@ value() {
 }
 
 ## Client-side apply
-prints "apply creates" "configmap/a created" k apply -n $N -f "$(conf a x=1 y=2 | file a.yaml)"
-says "apply notes what it applied" '"x":"1","y":"2"' \
+prints "apply creates" "configmap/a created" k apply -n $N -f "$(conf a w=2 x=1 | file a.yaml)"
+says "apply notes what it applied" '"w":"2","x":"1"' \
     k get cm a -n $N -o 'jsonpath={.metadata.annotations.kubectl\.kubernetes\.io/last-applied-configuration}'
 prints "apply again changes nothing" "configmap/a unchanged" k apply -n $N -f "$WORK/a.yaml"
 k patch cm a -n $N --type=merge -p '{"data":{"other":"kept"}}' >/dev/null
 prints "apply updates and removes" "configmap/a configured" k apply -n $N -f "$(conf a x=9 z=3 | file a2.yaml)"
 prints "the changed value" 9 value a x
-prints "the value given up" "" value a y
+prints "the value given up" "" value a w
 prints "the value of another writer" kept value a other
 prints "apply of a directory" $'configmap/d1 created\nconfigmap/d2 created' eval \
     'mkdir -p "$WORK/dir" && conf d1 a=1 >"$WORK/dir/d1.yaml" && conf d2 a=1 >"$WORK/dir/d2.yaml" && k apply -n $N -f "$WORK/dir"'
@@ -79,13 +79,13 @@ applyset() {
 }
 SET=set conf q1 a=1 >"$WORK/q1.yaml"
 SET=set conf q2 a=1 >"$WORK/q2.yaml"
-says "apply --applyset" 'configmap/q1 created\nconfigmap/q2 created' eval \
-    'k create configmap parent -n $N >/dev/null; applyset -f "$WORK/q1.yaml" -f "$WORK/q2.yaml"'
+says "apply --applyset" 'configmap/q1 created\nconfigmap/q2 created' \
+    applyset -f "$WORK/q1.yaml" -f "$WORK/q2.yaml"
 says "apply --applyset prunes" 'configmap/q2 pruned' applyset -f "$WORK/q1.yaml"
 
 ## Server-side apply
 prints "apply --server-side creates" "configmap/ssa serverside-applied" \
-    k apply --server-side -n $N -f "$(conf ssa x=1 y=2 | file ssa.yaml)"
+    k apply --server-side -n $N -f "$(conf ssa w=2 x=1 | file ssa.yaml)"
 prints "it is owned" "kubectl Apply" \
     k get cm ssa -n $N --show-managed-fields -o 'jsonpath={.metadata.managedFields[0].manager} {.metadata.managedFields[0].operation}'
 prints "apply --server-side again" "configmap/ssa serverside-applied" k apply --server-side -n $N -f "$WORK/ssa.yaml"
@@ -98,10 +98,10 @@ refused "a conflict is named" 'Apply failed with 1 conflict: conflict with "kube
 prints "--force-conflicts takes over" "configmap/ssa serverside-applied" \
     k apply --server-side --field-manager=other --force-conflicts -n $N -f "$WORK/ssa5.yaml"
 prints "the value taken over" 5 value ssa x
-prints "what was not in conflict stays" 2 value ssa y
+prints "what was not in conflict stays" 2 value ssa w
 prints "fields given up are removed" "configmap/ssa serverside-applied" \
     k apply --server-side --force-conflicts -n $N -f "$(conf ssa x=5 | file ssa6.yaml)"
-prints "the field given up" "" value ssa y
+prints "the field given up" "" value ssa w
 prints "--server-side --dry-run=server" "configmap/ssa serverside-applied (server dry run)" \
     k apply --server-side --dry-run=server -n $N -f "$WORK/ssa6.yaml"
 prints "from client-side to server-side" "configmap/d1 serverside-applied" \
@@ -157,7 +157,7 @@ prints "edit changed it" edited value a x
 says "edit without a change" 'Edit cancelled, no changes made' edited true cm a
 prints "edit through EDITOR" "configmap/a edited" eval \
     'editor "sed -i \"s/x: .*/x: env/\" \"\$1\""; EDITOR=$WORK/editor k edit cm a -n $N'
-prints "edit -o json" "configmap/a edited" edited 'sed -i "s/\"env\"/\"json\"/" "$1"' cm a -o json
+says "edit -o json" '"x": "json"' edited 'sed -i "s/\"env\"/\"json\"/" "$1"' cm a -o json
 prints "edit -o json changed it" json value a x
 says "edit --output-patch" '"x":"patched"' edited 'sed -i "s/x: .*/x: patched/" "$1"' cm a --output-patch
 says "edit of several" 'configmap/d1 edited\n.*configmap/d2 edited' edited 'sed -i "s/^  data:/  data:\n    new: one/" "$1"' cm d1 d2
@@ -177,7 +177,8 @@ refused "patch --type=json with a failing test" 'the server rejected our request
 prints "patch without a change" "configmap/a patched (no change)" k patch cm a -n $N --type=merge -p '{"data":{"m":"2"}}'
 prints "patch in YAML" "configmap/a patched" k patch cm a -n $N -p $'data:\n  yml: "1"'
 prints "patch --patch-file" "configmap/a patched" k patch cm a -n $N --patch-file "$(printf 'data:\n  pf: "1"\n' | file pf.yaml)"
-prints "patch --dry-run=server" "configmap/a patched (server dry run)" k patch cm a -n $N --dry-run=server -p '{"data":{"m":"9"}}'
+says "patch --dry-run=server" '^configmap/a patched' k patch cm a -n $N --dry-run=server -p '{"data":{"m":"9"}}'
+prints "patch --dry-run=server changes nothing" 2 value a m
 prints "patch -o jsonpath" 3 k patch cm a -n $N -p '{"data":{"m":"3"}}' -o 'jsonpath={.data.m}'
 refused "patch to something invalid" 'Invalid value: "not a key"' k patch cm a -n $N -p '{"data":{"not a key":"9"}}'
 refused "patch of what is absent" 'NotFound' k patch cm absent -n $N -p '{}'
