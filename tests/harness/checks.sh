@@ -44,7 +44,7 @@ matches() {
 }
 
 report() {
-    failed "$1" "\$ ${*:3}" "wanted: $2" "exit $CODE" "$STDOUT" "$STDERR"
+    failed "$1" "\$ ${*:3}" "wanted: $2" "exit $CODE" "$STDERR" "$STDOUT"
 }
 
 check() {

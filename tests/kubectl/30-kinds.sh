@@ -24,15 +24,21 @@ check "apply the samples on the server" k apply --server-side --force-conflicts 
 says "apply them again" 'deployment.apps/sample serverside-applied' k apply --server-side -f "$MANIFESTS/every-kind.yaml"
 check "diff of the samples" k diff --server-side -f "$MANIFESTS/every-kind.yaml"
 says "client-side apply over them" 'deployment.apps/sample configured' k apply -f "$MANIFESTS/every-kind.yaml"
-silent "client-side apply again changes nothing" '(configured|created)$' k apply -f "$MANIFESTS/every-kind.yaml"
-check "replace them all" k replace -f "$MANIFESTS/every-kind.yaml"
+says "client-side apply again changes nothing" 'deployment.apps/sample unchanged' k apply -f "$MANIFESTS/every-kind.yaml"
+# But for Jobs: their selector is made by the server and must be in a replacement.
+perl -0777 -pe 's/apiVersion: batch\/v1\nkind: Job\n.*?\n---\n//s' "$MANIFESTS/every-kind.yaml" >"$WORK/replacements.yaml"
+says "replace them all" 'flowschema.flowcontrol.apiserver.k8s.io/sample replaced' k replace -f "$WORK/replacements.yaml"
 
 # resource | a sample's name | the head of `get -o wide`
+# A resource marked with ! is not described: kubectl 1.33 and before ask for a beta version of it,
+# which 1.36 does not serve.
 while IFS='|' read -r resource name head; do
+    undescribed=
+    case $resource in !*) undescribed=yes resource=${resource#!} ;; esac
     says "get $resource -o wide" "^${head// / +} *\$" k get "$resource" "$name" -n $N -o wide
     says "get $resource -o yaml" '^  uid: ' k get "$resource" "$name" -n $N -o yaml
-    says "describe $resource" "^Name: +$name\$" k describe "$resource" "$name" -n $N
-    says "explain $resource" '^KIND: +\w+(.*\n)*FIELDS:' k explain "$resource"
+    [ -n "$undescribed" ] || says "describe $resource" "^Name: +$name\$" k describe "$resource" "$name" -n $N
+    says "explain $resource" '^KIND: +\w+(.*\n)*FIELDS:' k explain "${resource%%.*}"
     check "label $resource" k label "$resource" "$name" -n $N tested=yes --overwrite
 done <<'TABLE'
 configmaps|sample|NAME DATA AGE
@@ -64,8 +70,8 @@ poddisruptionbudgets|sample|NAME MIN AVAILABLE MAX UNAVAILABLE ALLOWED DISRUPTIO
 ingresses|sample|NAME CLASS HOSTS ADDRESS PORTS AGE
 ingressclasses|sample|NAME CONTROLLER PARAMETERS AGE
 networkpolicies|sample|NAME POD-SELECTOR AGE
-servicecidrs|sample|NAME CIDRS AGE
-ipaddresses|10.77.0.9|NAME PARENTREF
+!servicecidrs|sample|NAME CIDRS AGE
+!ipaddresses|10.77.0.9|NAME PARENTREF
 endpointslices|sample|NAME ADDRESSTYPE PORTS ENDPOINTS AGE
 roles|sample|NAME CREATED AT
 rolebindings|sample|NAME ROLE AGE USERS GROUPS SERVICEACCOUNTS
@@ -76,7 +82,7 @@ csidrivers|disk.example.com|NAME ATTACHREQUIRED PODINFOONMOUNT STORAGECAPACITY T
 csinodes|sample|NAME DRIVERS AGE
 csistoragecapacities|sample|NAME .*
 volumeattachments|sample|NAME ATTACHER PV NODE ATTACHED AGE
-volumeattributesclasses|sample|NAME DRIVERNAME AGE
+!volumeattributesclasses|sample|NAME DRIVERNAME AGE
 priorityclasses|sample|NAME VALUE GLOBAL-DEFAULT AGE PREEMPTIONPOLICY
 runtimeclasses|sample|NAME HANDLER AGE
 leases|sample|NAME HOLDER AGE
