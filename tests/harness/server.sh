@@ -52,7 +52,7 @@ PYTHON
 await_ready() {
     local tries
     for tries in $(seq 1 1500); do
-        if curl -skf -o /dev/null --max-time 2 "$SERVER_URL/readyz"; then
+        if curl -skf -o /dev/null --max-time 2 -H "Authorization: Bearer $SERVER_TOKEN" "$SERVER_URL/readyz"; then
             return 0
         fi
         if ! kill -0 "$SERVER_PID" 2>/dev/null; then

@@ -28,6 +28,17 @@ prints "can-i on a URL" yes k auth can-i get /healthz
 says "whoami" '^Username +\S+\n(.*\n)*Groups +\[.*system:masters.*system:authenticated.*\]' k auth whoami
 prints "whoami -o json" SelfSubjectReview eval 'k auth whoami -o json | jq -r .kind'
 
+## Anonymous
+anonymous() {
+    curl -sk --max-time 5 -o /dev/null -w '%{http_code}' "$SERVER_URL$1"
+}
+for path in /healthz /livez /readyz /version; do
+    prints "anonymous reads $path" 200 anonymous $path
+done
+for path in /api /apis /openapi/v3 /metrics /api/v1/namespaces /api/v1/namespaces/default/secrets; do
+    prints "anonymous does not read $path" 403 anonymous $path
+done
+
 ## --as
 prints "can-i --as: no" no eval 'k auth can-i list configmaps -n $N --as=alice; true'
 check "can-i exits 1 when not" eval '! k auth can-i list configmaps -n $N --as=alice >/dev/null'

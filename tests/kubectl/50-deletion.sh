@@ -7,11 +7,13 @@ exists() {
 }
 # made NAME [OWNER [true|false]]: a ConfigMap, owned by another (and blocking its deletion or not)
 made() {
-    local owner=
+    local owners='[]'
     if [ -n "${2:-}" ]; then
-        owner=", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: $2, uid: \"$(k get cm "$2" -n $N -o 'jsonpath={.metadata.uid}')\", blockOwnerDeletion: ${3:-false}}]"
+        owners=$(k get cm "$2" -n $N -o json |
+            jq -c "[{apiVersion, kind, name: .metadata.name, uid: .metadata.uid, blockOwnerDeletion: ${3:-false}}]")
     fi
-    echo "{apiVersion: v1, kind: ConfigMap, metadata: {name: $1, namespace: $N$owner}}" | k create -f - >/dev/null
+    echo "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"$1\",\"ownerReferences\":$owners}}" |
+        k create -n $N -f - >/dev/null
 }
 finalizers() {
     k patch cm "$1" -n $N --type=merge -p "{\"metadata\":{\"finalizers\":$2}}"
