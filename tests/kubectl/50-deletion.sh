@@ -199,7 +199,7 @@ check "and so does the namespace" k wait ns/waits --for=delete --timeout=15s
 check "a namespace with a held secret inside" eval \
     'full_namespace holds && liens secret held "[\"example.com/mounted\"]" holds'
 check "delete ns with a held secret inside" k delete ns holds --wait=false
-soon "what is free goes first" '^secret/held$' eval 'k get secrets,deployments,services,pvc -n holds -o name | sort'
+soon "what is free goes first" '\A\s*secret/held\s*\z' eval 'k get secrets,deployments,services,pvc -n holds -o name | sort'
 check "the secret is released" liens secret held '[]' holds
 check "then the namespace goes" k wait ns/holds --for=delete --timeout=15s
 check "a namespace with a lien" eval \
