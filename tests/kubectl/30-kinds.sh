@@ -16,6 +16,21 @@ done
 says "api-resources --api-group=apps" '^deployments +deploy +apps/v1 +true +Deployment$' k api-resources --api-group=apps
 says "api-resources --categories=all" '^deployments' k api-resources --categories=all
 
+## What is there from the start
+for name in default kube-system kube-public kube-node-lease; do
+    prints "namespace $name" namespace/$name k get ns $name -o name
+done
+says "service kubernetes" '^kubernetes +ClusterIP +10\.0\.0\.1 +<none> +443/TCP' k get service kubernetes -n default
+says "endpoints kubernetes" '^kubernetes +\d+\.\d+\.\d+\.\d+:\d+ ' k get endpoints kubernetes -n default
+says "endpoint slice kubernetes" '^kubernetes +IPv4 +\d+ ' k get endpointslice kubernetes -n default
+says "service CIDR kubernetes" '^kubernetes +10\.0\.0\.0/24 ' k get servicecidr kubernetes
+says "IP address of kubernetes" 'services/default/kubernetes' k get ipaddress 10.0.0.1
+says "configmap extension-apiserver-authentication" '^extension-apiserver-authentication ' \
+    k get cm extension-apiserver-authentication -n kube-system
+says "priority classes" '^system-cluster-critical +2000000000 (.*\n)*system-node-critical +2000001000 ' k get priorityclasses
+says "flow schemas" '^catch-all +catch-all +10000 ' k get flowschemas
+says "priority levels" '^exempt +Exempt ' k get prioritylevelconfigurations
+
 ## One object of every kind
 refused "nothing is there before" NotFound k get deployment sample -n $N
 says "create a sample of every kind" 'deployment.apps/sample created(.*\n)*flowschema.flowcontrol.apiserver.k8s.io/sample created' \
@@ -318,6 +333,11 @@ says "an approved request" ' Approved$' k get csr sample
 check "a second request" eval 'k get csr sample -o json | jq "{apiVersion, kind, metadata: {name: \"second\"}, spec: {request: .spec.request, signerName: .spec.signerName, usages: .spec.usages}}" | k create -f -'
 prints "certificate deny" "certificatesigningrequest.certificates.k8s.io/second denied" k certificate deny second
 says "a denied request" ' Denied$' k get csr second
+
+## What is not served yet says so
+for manifest in customresourcedefinition apiservice; do
+    refused "a $manifest" 'not (served|implemented|supported|available)' k create --validate=ignore -f "$MANIFESTS/$manifest.yaml"
+done
 
 ## delete of every kind
 says "delete the samples" 'deployment.apps "sample"(.*\n)*flowschema.flowcontrol.apiserver.k8s.io "sample"' \

@@ -19,6 +19,8 @@ YAML
     k --kubeconfig "$config" "${@:2}"
 }
 
+soon "every namespace has a default account" '^serviceaccount/default$' k get serviceaccount default -n $N -o name
+
 ## The administrator
 prints "can-i as administrator" yes k auth can-i create deployments -n $N
 prints "can-i '*' '*'" yes k auth can-i '*' '*' --all-namespaces
