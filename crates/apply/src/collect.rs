@@ -15,7 +15,7 @@ pub(crate) fn object_fields<'a>(at: At<'a>, object: &'a serde_json::Map<String, 
     set
 }
 
-/// Adds what is below a value; tells whether the value itself is a leaf.
+/// Fills an empty set with what is below a value; tells whether the value itself is a leaf.
 fn collect<'a>(at: At<'a>, value: &'a Value, set: &mut FieldSet<'a>) -> bool {
     match (at.form(value), value) {
         (Form::Scalar(_), _) => true,
@@ -37,6 +37,7 @@ fn collect_list<'a>(form: ListForm<'a>, items: &'a [Value], set: &mut FieldSet<'
     let mut named: Vec<(Element<'a>, &'a Value)> =
         items.iter().filter_map(|item| Some((form.element(item).ok()?, item))).collect();
     named.sort_by(|(a, _), (b, _)| a.cmp(b));
+    *set = FieldSet::with_capacity(named.len());
     let mut named = named.into_iter().peekable();
     while let Some((element, item)) = named.next() {
         let mut repeated = false;
@@ -53,6 +54,7 @@ fn collect_list<'a>(form: ListForm<'a>, items: &'a [Value], set: &mut FieldSet<'
 }
 
 fn collect_map<'a>(form: MapForm<'a>, map: &'a serde_json::Map<String, Value>, set: &mut FieldSet<'a>) {
+    *set = FieldSet::with_capacity(map.len());
     for (name, value) in map {
         let entry = form.entry_or_deduced(name);
         let mut children = FieldSet::new();

@@ -70,6 +70,7 @@ fn read(fields: &Value, depth: usize) -> Result<(FieldSet<'_>, bool), String> {
     match fields {
         Value::Null => {}
         Value::Object(map) if depth < MAX_DEPTH => {
+            set = FieldSet::with_capacity(map.len());
             for (key, below) in map {
                 if key == "." {
                     member = true;

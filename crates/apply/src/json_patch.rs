@@ -1,7 +1,7 @@
 //! JSON patch, RFC 6902, with the leniencies of the library that upstream uses.
 //!
-//! A pointer without a leading slash loses its first part; `replace` and `copy` do not mind a missing map key; indexes may
-//! be negative; a value that is not given is null. Clients have come to rely on some of these.
+//! A pointer without a leading slash loses its first part; `replace` and `copy` do not mind a missing map key;
+//! indexes may be negative; a value that is not given is null. Clients have come to rely on some of these.
 
 use serde_json::{Map, Value};
 

@@ -5,8 +5,8 @@
 //! [`collect`]), the steps of apply ([`compare`], [`merge`], [`remove`], [`reconcile`]), the managers of an object
 //! ([`managed`]), and on top what the registry calls: [`track_update`], [`apply`], [`scale`] and the three patches.
 //!
-//! Everything here is synchronous and pure. It does not decode bytes into objects, default, validate or store; it refuses
-//! to know what a kind is beyond its schema.
+//! Everything here is synchronous and pure. It does not decode bytes into objects, default, validate or store; it
+//! refuses to know what a kind is beyond its schema.
 
 mod check;
 mod collect;

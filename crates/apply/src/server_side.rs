@@ -93,8 +93,10 @@ pub fn apply(
     {
         let change = compare(typed.at(), Some(live), &object).map_err(Error::Compare)?.without(reset).into_change();
         managers.0.sort_by(|a, b| a.order(b));
-        let lost = |manager: &Manager<'_>, fields: &FieldSet<'_>| conflicts.add(manager, fields);
-        release(typed, writer, &mut managers, &change, (Some(live), &object), reset, lost)?;
+        let losing = |manager: &Manager<'_>, set: &FieldSet<'_>| {
+            conflicts.add(manager, &manager.fields.intersection(set));
+        };
+        release(typed, writer, &mut managers, &change, (Some(live), &object), reset, losing)?;
     }
     if !force && !conflicts.0.is_empty() {
         if writer.manager == last_applied::KUBECTL {
@@ -125,12 +127,10 @@ fn nothing_new(
     last: &Manager<'_>,
     fields: &FieldSet<'_>,
 ) -> bool {
-    // Other versions may have gone, and then their managers go too.
-    typed.versions.is_none() && last.version == writer.api_version && agrees(typed.at(), live, intent) && {
-        let mut fields = fields.clone();
-        strip(&mut fields);
-        fields == last.fields
-    }
+    last.version == writer.api_version
+        && *fields == last.fields
+        && agrees(typed.at(), live, intent)
+        && managed::of(live).is_some_and(|entries| all_served(typed, writer, entries))
 }
 
 fn set_managers<'a>(object: &mut Object, mut managers: Managers<'a>, own: Manager<'a>) {

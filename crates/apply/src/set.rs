@@ -26,6 +26,10 @@ impl<'a> FieldSet<'a> {
         Self { nodes: Vec::new() }
     }
 
+    pub(crate) fn with_capacity(nodes: usize) -> Self {
+        Self { nodes: Vec::with_capacity(nodes) }
+    }
+
     /// The set of some fields, each a dotted path of field names: `spec`, `metadata.labels`.
     pub fn of_fields<'p: 'a>(paths: impl IntoIterator<Item = &'p str>) -> Self {
         let mut set = Self::new();

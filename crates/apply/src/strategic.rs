@@ -1,7 +1,8 @@
 //! Strategic merge patch: a merge patch that knows by which key the items of a list are told apart.
 //!
-//! Directives stand in the patch beside fields: `$patch` (`replace`, `delete`), `$retainKeys`, `$setElementOrder/<list>`
-//! and `$deleteFromPrimitiveList/<list>`. This does not check that the result fits the schema.
+//! Directives stand in the patch beside fields: `$patch` (`replace`, `delete`), `$retainKeys`,
+//! `$setElementOrder/<list>` and `$deleteFromPrimitiveList/<list>`. This does not check that the result fits the
+//! schema.
 
 mod lists;
 

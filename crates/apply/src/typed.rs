@@ -1,7 +1,7 @@
 //! Values with a type: which parts of an object are owned one by one, and what an item of a list is called.
 //!
-//! A schema says whether a map or list is one value (atomic) or many. Where it says nothing (any JSON), the value itself
-//! decides: maps are owned entry by entry, lists as a whole.
+//! A schema says whether a map or list is one value (atomic) or many. Where it says nothing (any JSON), the value
+//! itself decides: maps are owned entry by entry, lists as a whole.
 
 use std::borrow::Cow;
 

@@ -13,10 +13,11 @@ use crate::typed::{Shape, Typed, Writer};
 
 /// Computes the managedFields of an object that has been written, and sets them in `new`.
 ///
-/// `old` is the stored object, `None` when it is being created. What the writer changed is the writer's and nobody else's;
-/// what it left alone stays with who owns it. `reset` are fields that this write cannot change, each with what is below.
-/// The managedFields in `new` are taken when they are valid (on the main resource only), `[]` and `[{}]` forget all of
-/// them, and an object without any stays without. After an error `new` has none: better nothing than something wrong.
+/// `old` is the stored object, `None` when it is being created. What the writer changed is the writer's and nobody
+/// else's; what it left alone stays with who owns it. `reset` are fields that this write cannot change, each with
+/// what is below. The managedFields in `new` are taken when they are valid (on the main resource only), `[]` and
+/// `[{}]` forget all of them, and an object without any stays without. After an error `new` has none: better nothing
+/// than something wrong.
 pub fn track_update(
     typed: &Typed<'_>,
     old: Option<&Object>,
@@ -142,8 +143,8 @@ pub(crate) fn take_fields<'a>(
     Ok(())
 }
 
-/// Takes what changed from its managers; `lost` hears what somebody loses by it. Forgets what is owned in versions that
-/// are gone, and who owns nothing.
+/// Takes what changed from its managers; `losing` hears who loses some of the fields that were set. Forgets what is
+/// owned in versions that are gone, and who owns nothing.
 pub(crate) fn release<'a>(
     typed: &Typed<'_>,
     writer: &Writer<'_>,
@@ -151,11 +152,11 @@ pub(crate) fn release<'a>(
     change: &Change<'_>,
     objects: (Option<&Object>, &Object),
     reset: &FieldSet<'_>,
-    mut lost: impl FnMut(&Manager<'a>, &FieldSet<'_>),
+    mut losing: impl FnMut(&Manager<'a>, &FieldSet<'_>),
 ) -> Result<(), Error> {
     let mut take = |manager: &mut Manager<'a>, change: &Change<'_>| {
         if manager.fields.intersects(&change.set) {
-            lost(manager, &manager.fields.intersection(&change.set));
+            losing(manager, &change.set);
             manager.fields.subtract(&change.set);
         }
         manager.fields.subtract(&change.removed);

@@ -549,6 +549,27 @@ fn what_has_become_atomic_is_owned_as_a_whole() {
 }
 
 #[test]
+fn items_that_repeat_each_other_are_owned_together() {
+    let kinds = Kinds::new();
+    let lm = |values: &[&str]| {
+        let items: Vec<Value> = values.iter().map(|v| json!({"k": "a", "v": v})).collect();
+        json!({"spec": {"lm": items}})
+    };
+    let owned = |item: Value| json!({"f:spec": {"f:lm": {"k:{\"k\":\"a\"}": item}}});
+    let list = json!({"f:spec": {".": {}, "f:lm": {}}});
+    let created = json!({"f:spec": {".": {}, "f:lm": {".": {}, "k:{\"k\":\"a\"}": {}}}});
+    widget(&kinds)
+        .put("c", lm(&["1", "2"]))
+        .owned(&[("c Update", created)])
+        .patch("u1", lm(&["1", "3"]))
+        .owned(&[("c Update", list.clone()), ("u1 Update", owned(json!({})))])
+        .patch("u2", lm(&["1"]))
+        .owned(&[("c Update", list.clone()), ("u2 Update", owned(json!({".": {}, "f:k": {}, "f:v": {}})))])
+        .patch("u3", lm(&["1", "2"]))
+        .owned(&[("c Update", list), ("u3 Update", owned(json!({})))]);
+}
+
+#[test]
 fn items_stand_in_the_order_of_the_intent() {
     let kinds = Kinds::new();
     let k = |keys: &str| Value::Array(keys.chars().map(|k| json!({"k": k.to_string()})).collect());

@@ -4,12 +4,9 @@
 //! `facts/`, read on first use. Code stands here only where data cannot say it, beside its kind and found by its name.
 //! It knows nothing of requests or storage.
 
-<<<<<<< HEAD
 pub mod descriptions;
-=======
 mod formats;
 mod hooks;
->>>>>>> kinds
 pub mod print;
 mod resource;
 pub mod rules;

@@ -90,13 +90,15 @@ pub enum NameRule {
 impl NameRule {
     /// What is wrong with a name; `prefix` is for `generateName`, where the end may still come.
     pub fn check(self, name: &str, prefix: bool) -> Vec<String> {
-        // A trailing dash of a prefix is followed by the generated part.
+        // A trailing dash of a prefix is followed by the generated part; upstream takes it and what is before it for a letter.
         let masked;
-        let name = if prefix && name.len() > 1 && name.ends_with('-') && self != Self::PathSegment {
-            masked = format!("{}a", &name[..name.len() - 1]);
-            &masked
-        } else {
-            name
+        let name = match name.strip_suffix('-').filter(|_| prefix && name.len() > 1 && self != Self::PathSegment) {
+            Some(rest) => {
+                let end = rest.char_indices().next_back().map_or(0, |(at, _)| at);
+                masked = format!("{}a", rest.get(..end).unwrap_or_default());
+                &masked
+            }
+            None => name,
         };
         match self {
             Self::Dns1123Subdomain => names::dns1123_subdomain(name),

@@ -73,6 +73,11 @@ pub fn set_defaults_of(type_name: &str, object: &mut Map<String, Value>) {
     }
 }
 
+/// An object of a type as messages show it: fields in the order of their declaration.
+pub(crate) fn shown(type_name: &str, fields: &Map<String, Value>) -> String {
+    shown::object(crate::types::schema().named(type_name), fields)
+}
+
 /// The kind that errors name where it is not the object's own.
 pub fn error_kind(resource: &Resource) -> Option<&'static str> {
     Rules::of(&resource.facts.type_name, "")?.error_kind
@@ -83,5 +88,20 @@ pub fn plain_finalizers(resource: &Resource) -> bool {
     Rules::of(&resource.facts.type_name, "").is_some_and(|kind| kind.plain_metadata)
 }
 
+/// The text of all rules.
 #[cfg(test)]
-mod tests;
+pub(crate) fn facts() -> String {
+    words::FILES.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_facts_make_sense() {
+        let (rules, errors) = compile::Compiler::run();
+        assert!(errors.is_empty(), "{}", errors.join("\n"));
+        assert!(rules.kinds.len() > 80 && rules.plans.len() > 200);
+    }
+}

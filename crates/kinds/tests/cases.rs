@@ -1,4 +1,10 @@
 //! What the server adds to objects and what it refuses, told in tables: `cases/*.cases`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failed expectation is how a test reports"
+)]
 
 use std::collections::BTreeMap;
 
@@ -127,6 +133,16 @@ fn an_object_that_says_little_is_completed() {
 }
 
 #[test]
+fn what_is_dubious_is_warned_of() {
+    for case in cases(include_str!("cases/warnings.cases")) {
+        let (object, errors) = case.run();
+        assert!(errors.is_empty(), "{}: {}", case.resource.facts.kind, errors.message());
+        let is = rules::warnings(case.resource, case.subresource, &object, case.object("old").as_ref());
+        assert_eq!(is, case.all("warning"), "{}", case.resource.facts.kind);
+    }
+}
+
+#[test]
 fn what_is_wrong_is_said_in_upstreams_words() {
     let mut wrong = Vec::new();
     for case in cases(include_str!("cases/refusals.cases")) {
@@ -135,7 +151,11 @@ fn what_is_wrong_is_said_in_upstreams_words() {
         let expected = case.all("error");
         if is != expected {
             let kind = &case.resource.facts.kind;
-            wrong.push(format!("{kind}\n  is\n    {}\n  should be\n    {}", is.join("\n    "), expected.join("\n    ")));
+            wrong.push(format!(
+                "{kind}\n  is\n    {}\n  should be\n    {}",
+                is.join("\n    "),
+                expected.join("\n    ")
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -147,6 +147,11 @@ impl Errors {
         self.add(ErrorKind::Invalid, field, None, detail);
     }
 
+    /// Invalid, with the value as it is to be shown.
+    pub fn invalid_shown(&mut self, field: &dyn Display, shown: impl Into<String>, detail: impl Into<String>) {
+        self.add(ErrorKind::Invalid, field, Some(shown.into()), detail);
+    }
+
     pub fn type_invalid(&mut self, field: &dyn Display, bad: impl Into<Value>, detail: impl Into<String>) {
         self.add(ErrorKind::TypeInvalid, field, Some(go::print(&bad.into())), detail);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pawl_admission::{Attributes, Operation};
 use pawl_kv::Expect;
 use pawl_meta::object::{Meta, Object, metadata_mut};
-use pawl_meta::{Errors, Status, time};
+use pawl_meta::{Status, time};
 use rand::Rng;
 use serde_json::json;
 
@@ -32,6 +32,7 @@ impl Registry {
         if !object.resource_version().is_empty() {
             return Err(Status::plain_error("resourceVersion should not be set on objects to be created"));
         }
+        metadata::dedup_owners(cx, &mut object);
         let generated = object.name().is_empty() && !object.meta_str("generateName").is_empty();
         let name = object.name().to_owned();
         let group_resource = resource.group_resource();
@@ -57,13 +58,10 @@ impl Registry {
                 let name = generated_name(object.meta_str("generateName"));
                 metadata_mut(&mut candidate).insert("name".to_owned(), json!(name));
             }
-            self.prepare_create(served, &mut candidate);
-            let mut errors = Errors::new();
-            metadata::validate_create(resource, &candidate, &mut errors);
-            pawl_deletion::validate_liens(&candidate, None, self.settings.liens, &mut errors);
-            self.validate(served, &candidate, None, &mut errors);
+            self.prepare_create(cx, served, &mut candidate);
+            let errors = self.validate_create(cx, served, &candidate);
             if !errors.is_empty() {
-                return Err(Status::invalid(&resource.group_kind(), candidate.name(), &errors));
+                return Err(self.invalid(served, candidate.name(), &errors));
             }
             self.settings.admission.validate(&attributes, Some(&candidate), self).await?;
             match self.store_new(cx, served, &candidate).await {
@@ -95,7 +93,7 @@ impl Registry {
     }
 
     /// What a new object gets and what a client may not give it.
-    fn prepare_create(&self, served: &Served, object: &mut Object) {
+    fn prepare_create(&self, cx: &Context, served: &Served, object: &mut Object) {
         let facts = &served.resource.facts;
         let metadata = metadata_mut(object);
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"] {
@@ -106,7 +104,7 @@ impl Registry {
         if !facts.generation.is_empty() {
             metadata.insert("generation".to_owned(), json!(1));
         }
-        self.prepare_kind_create(served, object);
+        self.prepare_kind_create(cx, served, object);
     }
 
     pub(crate) fn ttl(&self, served: &Served) -> Option<std::time::Duration> {

@@ -1,111 +1,162 @@
-//! What every object's metadata must look like, on creation and on change, whatever its kind.
+//! What every object's metadata must look like, whatever its kind. Three passes look at it, each reporting on its own: the
+//! kind's, and two common ones around it; a finding may so stand in the causes several times, as clients know it.
 
-use pawl_kinds::Resource;
-use pawl_meta::object::{Meta, Object};
-use pawl_meta::{Errors, FieldPath, names};
+use pawl_kinds::{NameRule, Resource, rules};
+use pawl_meta::object::{Meta, Object, metadata_mut};
+use pawl_meta::{Errors, FieldPath, GroupVersion, go, names};
 use serde_json::Value;
+
+use crate::Context;
 
 /// All annotations together may be this large.
 const ANNOTATIONS_MAX: usize = 256 * 1024;
 
-/// Checks the metadata of a new object.
-pub fn validate_create(resource: &Resource, object: &Object, errors: &mut Errors) {
-    let path = FieldPath::of("metadata");
-    let generate = object.meta_str("generateName");
-    if !generate.is_empty() {
-        for wrong in resource.facts.name.check(generate, true) {
-            errors.invalid(&path.child("generateName"), generate, wrong);
-        }
+/// Who looks: the kind with its own rules, or the checks common to all kinds.
+#[derive(Clone, Copy)]
+pub struct Pass<'r> {
+    resource: &'r Resource,
+    name: NameRule,
+    /// Finalizers must be standard or qualified names.
+    strict_finalizers: bool,
+}
+
+impl<'r> Pass<'r> {
+    pub fn of_kind(resource: &'r Resource) -> Self {
+        Self { resource, name: resource.facts.name, strict_finalizers: !rules::plain_finalizers(resource) }
     }
-    let name = object.name();
-    if name.is_empty() {
-        errors.required(&path.child("name"), "name or generateName is required");
-    } else {
-        for wrong in resource.facts.name.check(name, false) {
-            errors.invalid(&path.child("name"), name, wrong);
-        }
+
+    pub fn common(resource: &'r Resource) -> Self {
+        Self { resource, name: NameRule::PathSegment, strict_finalizers: false }
     }
-    let namespace = object.namespace();
-    if resource.facts.namespaced {
-        if namespace.is_empty() {
+
+    /// What metadata must be.
+    pub fn meta(self, object: &Object, errors: &mut Errors) {
+        let path = FieldPath::of("metadata");
+        let generate = object.meta_str("generateName");
+        if !generate.is_empty() {
+            for wrong in self.name.check(generate, true) {
+                errors.invalid(&path.child("generateName"), generate, wrong);
+            }
+        }
+        let name = object.name();
+        if name.is_empty() {
+            errors.required(&path.child("name"), "name or generateName is required");
+        } else {
+            for wrong in self.name.check(name, false) {
+                errors.invalid(&path.child("name"), name, wrong);
+            }
+        }
+        let namespace = object.namespace();
+        if !self.resource.facts.namespaced {
+            if !namespace.is_empty() {
+                errors.forbidden(&path.child("namespace"), "not allowed on this type");
+            }
+        } else if namespace.is_empty() {
             errors.required(&path.child("namespace"), "");
         } else {
             for wrong in names::dns1123_label(namespace) {
                 errors.invalid(&path.child("namespace"), namespace, wrong);
             }
         }
-    } else if !namespace.is_empty() {
-        errors.forbidden(&path.child("namespace"), "not allowed on this type");
-    }
-    validate_common(object, errors);
-}
-
-/// Checks the metadata of a changed object against what it was.
-pub fn validate_update(new: &Object, old: &Object, errors: &mut Errors) {
-    let path = FieldPath::of("metadata");
-    validate_common(new, errors);
-    if old.is_deleting() {
-        let before = old.meta_strings("finalizers");
-        let added: Vec<String> = new
-            .meta_strings("finalizers")
-            .into_iter()
-            .filter(|f| !before.contains(f))
-            .map(pawl_meta::go::quote)
-            .collect();
-        if !added.is_empty() {
-            errors.forbidden(
-                &path.child("finalizers"),
-                format!(
-                    "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
-                    added.join(", ")
-                ),
-            );
+        if object.generation() < 0 {
+            errors.invalid(&path.child("generation"), object.generation(), "must be greater than or equal to 0");
         }
+        labels(object, errors);
+        annotations(object, errors);
+        owners(object, errors);
+        finalizer_names(object, errors);
+        managed_fields(object, errors);
+        self.finalizers(object, errors);
     }
-    for field in ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
-        let value = |o: &Object| o.metadata().and_then(|m| m.get(field)).cloned().unwrap_or(Value::Null);
-        let (now, before) = (value(new), value(old));
-        if now != before {
-            errors.invalid(&path.child(field), shown(now), "field is immutable");
-        }
-    }
-    if new.generation() < old.generation() {
-        errors.invalid(&path.child("generation"), new.generation(), "must not be decremented");
-    }
-}
 
-fn shown(value: Value) -> Value {
-    if value.is_null() { Value::from("") } else { value }
-}
-
-fn validate_common(object: &Object, errors: &mut Errors) {
-    let path = FieldPath::of("metadata");
-    if object.generation() < 0 {
-        errors.invalid(&path.child("generation"), object.generation(), "must be greater than or equal to 0");
-    }
-    if let Some(labels) = object.labels() {
-        let at = path.child("labels");
-        for (key, value) in labels {
-            for wrong in names::qualified_name(key) {
-                errors.invalid(&at, key.as_str(), wrong);
-            }
-            for wrong in names::label_value(value.as_str().unwrap_or_default()) {
-                errors.invalid(&at, value.clone(), wrong);
+    /// What may change of metadata.
+    pub fn update(self, new: &Object, old: &Object, errors: &mut Errors) {
+        let path = FieldPath::of("metadata");
+        if old.is_deleting() {
+            let before = old.meta_strings("finalizers");
+            let mut added: Vec<String> =
+                new.meta_strings("finalizers").into_iter().filter(|f| !before.contains(f)).map(go::quote).collect();
+            added.sort();
+            if !added.is_empty() {
+                let list = added.join(", ");
+                errors.forbidden(
+                    &path.child("finalizers"),
+                    format!("no new finalizers can be added if the object is being deleted, found new finalizers []string{{{list}}}"),
+                );
             }
         }
+        if new.generation() < old.generation() {
+            errors.invalid(&path.child("generation"), new.generation(), "must not be decremented");
+        }
+        for field in
+            ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"]
+        {
+            let value = |o: &Object| o.metadata().and_then(|m| m.get(field)).cloned().unwrap_or(Value::Null);
+            let (now, before) = (value(new), value(old));
+            if now != before {
+                errors.invalid(&path.child(field), now, "field is immutable");
+            }
+        }
+        labels(new, errors);
+        annotations(new, errors);
+        owners(new, errors);
+        managed_fields(new, errors);
+        self.finalizers(new, errors);
     }
-    annotations(object, errors);
-    owners(object, errors);
-    finalizers(object, errors);
+
+    fn finalizers(self, object: &Object, errors: &mut Errors) {
+        if !self.strict_finalizers {
+            return;
+        }
+        let path = FieldPath::of("metadata").child("finalizers");
+        for (i, finalizer) in object.meta_strings("finalizers").into_iter().enumerate() {
+            let standard = matches!(finalizer, pawl_deletion::ORPHAN | pawl_deletion::FOREGROUND | "kubernetes");
+            if !finalizer.contains('/') && !standard {
+                let detail = "name is neither a standard finalizer name nor is it fully qualified";
+                errors.invalid(&path.index(i), finalizer, detail);
+            }
+        }
+    }
+}
+
+/// Of owner references that are the same, one is enough; the client is told.
+pub fn dedup_owners(cx: &Context, object: &mut Object) {
+    let Some(Value::Array(owners)) = metadata_mut(object).get_mut("ownerReferences") else { return };
+    let mut kept: Vec<Value> = Vec::with_capacity(owners.len());
+    let mut repeated: Vec<String> = Vec::new();
+    for owner in owners.drain(..) {
+        if kept.contains(&owner) {
+            repeated.extend(owner.get("uid").and_then(Value::as_str).map(str::to_owned));
+        } else {
+            kept.push(owner);
+        }
+    }
+    *owners = kept;
+    if !repeated.is_empty() {
+        cx.warn(format!(
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            repeated.join(", ")
+        ));
+    }
+}
+
+fn labels(object: &Object, errors: &mut Errors) {
+    let path = FieldPath::of("metadata").child("labels");
+    for (key, value) in object.labels().into_iter().flatten() {
+        for wrong in names::qualified_name(key) {
+            errors.invalid(&path, key.as_str(), wrong);
+        }
+        for wrong in names::label_value(value.as_str().unwrap_or_default()) {
+            errors.invalid(&path, value.clone(), wrong);
+        }
+    }
 }
 
 fn annotations(object: &Object, errors: &mut Errors) {
     let path = FieldPath::of("metadata").child("annotations");
     let annotations = object.metadata().and_then(|m| m.get("annotations")).and_then(Value::as_object);
-    let Some(annotations) = annotations else { return };
     let mut size = 0;
-    for (key, value) in annotations {
-        // Keys are compared without case: upstream lowers them first.
+    for (key, value) in annotations.into_iter().flatten() {
         for wrong in names::qualified_name(&key.to_lowercase()) {
             errors.invalid(&path, key.as_str(), wrong);
         }
@@ -118,66 +169,74 @@ fn annotations(object: &Object, errors: &mut Errors) {
 
 fn owners(object: &Object, errors: &mut Errors) {
     let path = FieldPath::of("metadata").child("ownerReferences");
-    let owners = object.metadata().and_then(|m| m.get("ownerReferences")).and_then(Value::as_array);
+    let Some(Value::Array(owners)) = object.metadata().and_then(|m| m.get("ownerReferences")) else { return };
     let mut controller: Option<String> = None;
-    for (i, owner) in owners.into_iter().flatten().enumerate() {
-        let at = path.index(i);
+    for owner in owners {
         let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
-        let api_version = text("apiVersion");
-        match pawl_meta::GroupVersion::parse(api_version) {
-            Some(gv) if gv.version.is_empty() => {
-                errors.invalid(&at.child("apiVersion"), api_version, "version must not be empty");
-            }
-            Some(gv) if gv.group.is_empty() && text("kind") == "Event" => {
-                errors.invalid(&at, "", "/v1, Kind=Event is disallowed from being an owner");
-            }
-            Some(_) => {}
-            None => errors.invalid(
-                &at.child("apiVersion"),
-                api_version,
-                format!("unexpected GroupVersion string: {api_version}"),
-            ),
+        let version = GroupVersion::parse(text("apiVersion")).unwrap_or_default();
+        if version.version.is_empty() {
+            errors.invalid(&path.child("apiVersion"), text("apiVersion"), "version must not be empty");
         }
-        for (field, what) in
-            [("kind", "must not be empty"), ("name", "must not be empty"), ("uid", "must not be empty")]
-        {
+        for field in ["kind", "name", "uid"] {
             if text(field).is_empty() {
-                errors.invalid(&at.child(field), "", what);
+                errors.invalid(&path.child(field), "", "must not be empty");
             }
+        }
+        if version.group.is_empty() && text("kind") == "Event" {
+            errors.invalid(&path, owner.clone(), "/v1, Kind=Event is disallowed from being an owner");
         }
         if owner.get("controller").and_then(Value::as_bool) == Some(true) {
-            let name = text("name").to_owned();
-            if let Some(other) = &controller {
-                errors.invalid(
+            let name = format!("{}/{}", text("kind"), text("name"));
+            match &controller {
+                Some(first) => errors.invalid(
                     &path,
-                    Value::Array(owners.into_iter().flatten().cloned().collect()),
+                    Value::Array(owners.clone()),
                     format!(
-                        "Only one reference can have Controller set to true. Found \"true\" in references for {other} and {name}"
+                        "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {name}"
                     ),
-                );
-            } else {
-                controller = Some(name);
+                ),
+                None => controller = Some(name),
             }
         }
     }
 }
 
-fn finalizers(object: &Object, errors: &mut Errors) {
+fn finalizer_names(object: &Object, errors: &mut Errors) {
     let path = FieldPath::of("metadata").child("finalizers");
     let finalizers = object.meta_strings("finalizers");
-    for (i, finalizer) in finalizers.iter().enumerate() {
-        let at = path.index(i);
-        let wrong = names::qualified_name(finalizer);
-        for wrong in &wrong {
-            errors.invalid(&at, *finalizer, wrong.clone());
-        }
-        let standard = matches!(*finalizer, pawl_deletion::ORPHAN | pawl_deletion::FOREGROUND | "kubernetes");
-        if wrong.is_empty() && !finalizer.contains('/') && !standard {
-            errors.invalid(&at, *finalizer, "name is neither a standard finalizer name nor is it fully qualified");
+    for finalizer in &finalizers {
+        for wrong in names::qualified_name(finalizer) {
+            errors.invalid(&path, *finalizer, wrong);
         }
     }
     if finalizers.contains(&pawl_deletion::ORPHAN) && finalizers.contains(&pawl_deletion::FOREGROUND) {
-        let list = finalizers.iter().map(|f| Value::from(*f)).collect::<Vec<_>>();
+        let list = finalizers.iter().map(|f| Value::from(*f)).collect();
         errors.invalid(&path, Value::Array(list), "finalizer orphan and foregroundDeletion cannot be both set");
+    }
+}
+
+fn managed_fields(object: &Object, errors: &mut Errors) {
+    const MANAGER_MAX: usize = 128;
+    const SUBRESOURCE_MAX: usize = 256;
+    let path = FieldPath::of("metadata").child("managedFields");
+    let entries = object.metadata().and_then(|m| m.get("managedFields")).and_then(Value::as_array);
+    for (i, entry) in entries.into_iter().flatten().enumerate() {
+        let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
+        if !matches!(text("operation"), "Apply" | "Update") {
+            errors.invalid(&path.index(i).child("operation"), text("operation"), "must be `Apply` or `Update`");
+        }
+        if !matches!(text("fieldsType"), "" | "FieldsV1") {
+            errors.invalid(&path.index(i).child("fieldsType"), text("fieldsType"), "must be `FieldsV1`");
+        }
+        if text("manager").len() > MANAGER_MAX {
+            errors.too_long(&path.index(i).child("manager"), "", MANAGER_MAX);
+        }
+        if let Some((at, c)) = text("manager").chars().enumerate().find(|(_, c)| c.is_control()) {
+            let detail = format!("invalid character U+{:04X} (at position {at})", c as u32);
+            errors.invalid(&path.index(i).child("manager"), text("manager"), detail);
+        }
+        if text("subresource").len() > SUBRESOURCE_MAX {
+            errors.too_long(&path.index(i).child("subresource"), "", SUBRESOURCE_MAX);
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! The stages of a write that depend on the kind: defaults, preparation, validation, ownership of fields.
 
 use pawl_apply::Writer;
+use pawl_kinds::rules::{self, MetadataPass, Prepare};
 use pawl_meta::object::Object;
 use pawl_meta::{Errors, Status, time};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
+use crate::metadata::Pass;
 use crate::patch::{apply_error, reset_fields, typed};
 use crate::{Context, Registry, Served};
 
@@ -26,36 +28,91 @@ impl Registry {
     }
 
     pub(crate) fn set_defaults(&self, served: &Served, object: &mut Object) {
-        if served.resource.facts.kind == "Namespace" {
-            let metadata = pawl_meta::object::metadata_mut(object);
-            let name = metadata.get("name").cloned();
-            let labels = metadata.entry("labels").or_insert_with(|| json!({}));
-            if let (Some(name), Some(labels)) = (name, labels.as_object_mut()) {
-                labels.insert("kubernetes.io/metadata.name".to_owned(), name);
-            }
-        }
+        rules::set_defaults(&served.resource, object);
     }
 
-    pub(crate) fn prepare_kind_create(&self, served: &Served, object: &mut Object) {
-        let facts = &served.resource.facts;
-        if !facts.status_on_create {
-            for field in &facts.status {
-                object.remove(field);
-            }
-        }
-        if facts.kind == "Namespace" {
-            object.insert("spec".into(), json!({"finalizers": ["kubernetes"]}));
-            object.insert("status".into(), json!({"phase": "Active"}));
-        }
+    pub(crate) fn prepare_kind_create(&self, cx: &Context, served: &Served, object: &mut Object) {
+        rules::prepare_create(&served.resource, object, &prepare(cx));
     }
 
-    pub(crate) fn prepare_kind_update(&self, _served: &Served, _subresource: &str, _new: &mut Object, _old: &Object) {}
+    pub(crate) fn prepare_kind_update(
+        &self,
+        cx: &Context,
+        served: &Served,
+        subresource: &str,
+        new: &mut Object,
+        old: &Object,
+    ) {
+        rules::prepare_update(&served.resource, subresource, new, old, &prepare(cx));
+    }
 
     pub(crate) fn prepare_kind_deletion(&self, served: &Served, object: &mut Object) {
         if served.resource.facts.deferred {
-            object.insert("status".into(), json!({"phase": "Terminating"}));
+            let status = object.entry("status").or_insert_with(|| json!({}));
+            if let Value::Object(status) = status {
+                status.insert("phase".to_owned(), json!("Terminating"));
+            }
         }
     }
 
-    pub(crate) fn validate(&self, _served: &Served, _new: &Object, _old: Option<&Object>, _errors: &mut Errors) {}
+    pub(crate) fn validate_create(&self, cx: &Context, served: &Served, object: &Object) -> Errors {
+        let resource = &served.resource;
+        let mut errors = Errors::new();
+        let mut metadata = |_: MetadataPass, errors: &mut Errors| {
+            Pass::of_kind(resource).meta(object, errors);
+            pawl_deletion::validate_liens(object, None, self.settings.liens, errors);
+        };
+        rules::validate_create(resource, object, &mut metadata, &mut errors);
+        if errors.is_empty() {
+            Pass::common(resource).meta(object, &mut errors);
+        }
+        if errors.is_empty() {
+            rules::warnings(resource, "", object, None).into_iter().for_each(|text| cx.warn(text));
+        }
+        errors
+    }
+
+    pub(crate) fn validate_update(
+        &self,
+        cx: &Context,
+        served: &Served,
+        subresource: &str,
+        new: &Object,
+        old: &Object,
+    ) -> Errors {
+        let resource = &served.resource;
+        let mut errors = Errors::new();
+        Pass::common(resource).meta(new, &mut errors);
+        Pass::common(resource).update(new, old, &mut errors);
+        pawl_deletion::validate_liens(new, Some(old), self.settings.liens, &mut errors);
+        let mut metadata = |pass: MetadataPass, errors: &mut Errors| match pass {
+            MetadataPass::Meta => Pass::of_kind(resource).meta(new, errors),
+            MetadataPass::Update => Pass::of_kind(resource).update(new, old, errors),
+        };
+        rules::validate_update(resource, subresource, new, old, &mut metadata, &mut errors);
+        if errors.is_empty() {
+            rules::warnings(resource, subresource, new, Some(old)).into_iter().for_each(|text| cx.warn(text));
+        }
+        errors
+    }
+
+    /// How errors name the kind.
+    pub(crate) fn invalid(&self, served: &Served, name: &str, errors: &Errors) -> Status {
+        let mut kind = served.resource.group_kind();
+        if let Some(shown) = rules::error_kind(&served.resource) {
+            kind.kind = shown.to_owned();
+        }
+        Status::invalid(&kind, name, errors)
+    }
+}
+
+fn prepare(cx: &Context) -> Prepare {
+    let extra: Map<String, Value> = cx.user.extra.iter().map(|(k, v)| (k.clone(), json!(v))).collect();
+    Prepare {
+        user: cx.user.name.clone(),
+        uid: cx.user.uid.clone(),
+        groups: cx.user.groups.clone(),
+        extra,
+        now: time::now(),
+    }
 }

@@ -107,6 +107,7 @@ impl Registry {
             old: Some(old),
         };
         check_name(&new, request.name)?;
+        metadata::dedup_owners(cx, &mut new);
         if !request.tracked {
             self.track(cx, served, request.subresource, Some(old), &mut new)?;
         }
@@ -130,13 +131,10 @@ impl Registry {
                 }
             }
         }
-        self.prepare_update(served, request.subresource, &mut new, old);
-        let mut errors = Errors::new();
-        metadata::validate_update(&new, old, &mut errors);
-        pawl_deletion::validate_liens(&new, Some(old), self.settings.liens, &mut errors);
-        self.validate(served, &new, Some(old), &mut errors);
+        self.prepare_update(cx, served, request.subresource, &mut new, old);
+        let errors = self.validate_update(cx, served, request.subresource, &new, old);
         if !errors.is_empty() {
-            return Err(Status::invalid(&resource.group_kind(), request.name, &errors));
+            return Err(self.invalid(served, request.name, &errors));
         }
         self.settings.admission.validate(&attributes, Some(&new), self).await?;
         let value = crate::encode(&new);
@@ -161,36 +159,29 @@ impl Registry {
     }
 
     /// What a change may not touch stays as it was; generation counts what matters.
-    fn prepare_update(&self, served: &Served, subresource: &str, new: &mut Object, old: &Object) {
+    fn prepare_update(&self, cx: &Context, served: &Served, subresource: &str, new: &mut Object, old: &Object) {
         let facts = &served.resource.facts;
         let was = old.metadata().cloned().unwrap_or_default();
         let metadata = metadata_mut(new);
-        for field in
-            ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"]
-        {
-            match was.get(field) {
-                Some(value) => metadata.insert(field.to_owned(), value.clone()),
-                None => metadata.remove(field),
-            };
+        metadata.remove("selfLink");
+        for field in ["creationTimestamp", "deletionTimestamp", "generation"] {
+            restore(metadata, &was, field);
         }
-        if subresource.is_empty() {
-            for field in &facts.status {
-                restore(new, old, field);
+        for field in ["uid", "deletionGracePeriodSeconds"] {
+            if !metadata.contains_key(field) {
+                restore(metadata, &was, field);
             }
-        } else {
+        }
+        if !subresource.is_empty() {
             // A subresource changes what it owns and nothing else: never finalizers or liens.
-            let metadata = metadata_mut(new);
             for field in ["finalizers", "liens", "ownerReferences"] {
-                match was.get(field) {
-                    Some(value) => metadata.insert(field.to_owned(), value.clone()),
-                    None => metadata.remove(field),
-                };
+                restore(metadata, &was, field);
             }
         }
-        self.prepare_kind_update(served, subresource, new, old);
+        self.prepare_kind_update(cx, served, subresource, new, old);
         let counts =
             facts.generation.iter().any(|path| pawl_meta::object::at(new, path) != pawl_meta::object::at(old, path));
-        if counts && !facts.generation.is_empty() {
+        if counts {
             metadata_mut(new).insert("generation".to_owned(), json!(old.generation() + 1));
         }
     }
@@ -202,10 +193,10 @@ enum Attempt {
     Again(Option<Arc<Entry>>),
 }
 
-fn restore(new: &mut Object, old: &Object, field: &str) {
-    match old.get(field) {
-        Some(value) => new.insert(field.to_owned(), value.clone()),
-        None => new.remove(field),
+fn restore(metadata: &mut Object, was: &Object, field: &str) {
+    match was.get(field) {
+        Some(value) => metadata.insert(field.to_owned(), value.clone()),
+        None => metadata.remove(field),
     };
 }
 

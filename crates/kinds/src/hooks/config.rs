@@ -79,16 +79,12 @@ pub fn secret_required_keys(_cx: &Check<'_>, object: &Map<String, Value>, path: 
     match read::text(object, "type") {
         "kubernetes.io/dockercfg" => json_key(data, ".dockercfg", &at, errors),
         "kubernetes.io/dockerconfigjson" => json_key(data, ".dockerconfigjson", &at, errors),
-        "kubernetes.io/basic-auth" => {
-            if !data.contains_key("username") && !data.contains_key("password") {
-                errors.required(&at.key("username"), "");
-                errors.required(&at.key("password"), "");
-            }
+        "kubernetes.io/basic-auth" if !data.contains_key("username") && !data.contains_key("password") => {
+            errors.required(&at.key("username"), "");
+            errors.required(&at.key("password"), "");
         }
-        "kubernetes.io/ssh-auth" => {
-            if read::text(data, "ssh-privatekey").is_empty() {
-                errors.required(&at.key("ssh-privatekey"), "");
-            }
+        "kubernetes.io/ssh-auth" if read::text(data, "ssh-privatekey").is_empty() => {
+            errors.required(&at.key("ssh-privatekey"), "");
         }
         "kubernetes.io/tls" => {
             for key in ["tls.crt", "tls.key"] {

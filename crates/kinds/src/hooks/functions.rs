@@ -28,6 +28,11 @@ macro_rules! table {
                 _ => return None,
             })
         }
+
+        #[cfg(test)]
+        mod $find {
+            pub(super) const NAMES: &[&str] = &[$($(stringify!($name),)*)*];
+        }
     };
 }
 
@@ -132,4 +137,18 @@ table! {
     warn, WarnHook,
     batch: cron_job_warnings job_warnings;
     pods: named_template_warnings pod_status_warnings pod_template_warnings pod_warnings template_warnings;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_hook_is_called_by_the_facts() {
+        let facts = crate::rules::facts();
+        let names = [fill::NAMES, keep::NAMES, check::NAMES, update::NAMES, warn::NAMES].concat();
+        let called = |name: &str| facts.lines().any(|line| line.split_whitespace().any(|word| word == name));
+        let idle: Vec<&str> = names.into_iter().filter(|name| !called(name)).collect();
+        assert!(idle.is_empty(), "{idle:?}");
+    }
 }

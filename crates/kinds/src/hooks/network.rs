@@ -148,8 +148,8 @@ fn slice_address(address: &str, family: &str, list: &FieldPath, at: &FieldPath, 
 }
 
 fn slice_hints(hints: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
-    let rules: [(&str, fn(&str) -> Vec<String>); 2] =
-        [("forZones", formats::label_value), ("forNodes", formats::dns1123_subdomain)];
+    type Rule = fn(&str) -> Vec<String>;
+    let rules: [(&str, Rule); 2] = [("forZones", formats::label_value), ("forNodes", formats::dns1123_subdomain)];
     for (field, rule) in rules {
         let list = at.child(field);
         let count = read::list(hints, field).len();

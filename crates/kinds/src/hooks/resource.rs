@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::report::each;
 use super::{quantities, read};
 use crate::formats;
-use crate::rules::{Check, Errors, FieldPath};
+use crate::rules::{Check, Errors, FieldPath, shown};
 
 /// The requests of a claim: not too many, each with a name of its own. What each asks for is checked by its type.
 pub fn device_requests(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
@@ -337,7 +337,7 @@ pub fn claim_allocation_update(
     let Some(allocation) = read::map(status, "allocation") else { return };
     if read::present(before, "allocation") {
         if !read::same(status, before, "allocation") {
-            errors.invalid(&at, Value::Object(allocation.clone()), "field is immutable");
+            errors.invalid_shown(&at, shown("resource.v1.AllocationResult", allocation), "field is immutable");
         }
         return;
     }

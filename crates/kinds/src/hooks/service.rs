@@ -498,7 +498,7 @@ pub fn service_cluster_ips_update(
     path: &FieldPath,
     errors: &mut Errors,
 ) {
-    let Some((new, old)) = both_addressed(new, old) else { return };
+    let Some([new, old]) = both_addressed(new, old) else { return };
     if headless(new) && headless(old) {
         return;
     }
@@ -532,7 +532,7 @@ pub fn service_ip_families_update(
     path: &FieldPath,
     errors: &mut Errors,
 ) {
-    let Some((new, old)) = both_addressed(new, old) else { return };
+    let Some([new, old]) = both_addressed(new, old) else { return };
     if headless(new) || headless(old) {
         return;
     }
@@ -608,13 +608,10 @@ pub fn service_health_port_update(
 }
 
 /// The specs of a service before and after, when both have addresses.
-fn both_addressed<'a>(
-    new: &'a Map<String, Value>,
-    old: &'a Map<String, Value>,
-) -> Option<(&'a Map<String, Value>, &'a Map<String, Value>)> {
+fn both_addressed<'a>(new: &'a Map<String, Value>, old: &'a Map<String, Value>) -> Option<[&'a Map<String, Value>; 2]> {
     let (new, old) = (read::map(new, "spec")?, read::map(old, "spec")?);
     let external = |spec: &Map<String, Value>| read::text(spec, "type") == "ExternalName";
-    (!external(new) && !external(old)).then_some((new, old))
+    (!external(new) && !external(old)).then_some([new, old])
 }
 
 fn headless(spec: &Map<String, Value>) -> bool {

@@ -70,7 +70,7 @@ impl Rules {
     pub(super) fn shut(&self, id: GateId, object: &mut Map<String, Value>, old: Option<&Map<String, Value>>) {
         let Some(gates) = self.gates.get(id) else { return };
         for field in &gates.fields {
-            if !old.is_some_and(|old| old.get(*field).is_some_and(|value| !value.is_null())) {
+            if old.and_then(|old| old.get(*field)).is_none_or(Value::is_null) {
                 object.remove(*field);
             }
         }

@@ -91,7 +91,7 @@ impl CheckLine {
     fn run_on_itself(&self, object: &Map<String, Value>, at: &At<'_>, report: &mut Report<'_>) {
         let elsewhere = self.at.map(|path| at.field(path));
         let at = elsewhere.as_ref().unwrap_or(at);
-        let whole = || shown::object(self.place.node, object);
+        let whole = || shown::object(Some(self.place.node), object);
         match &self.primitive {
             Primitive::Required => report.add(ErrorKind::Required, at, String::new, ""),
             Primitive::Invalid(Shown::Value) => report.invalid(at, whole, ""),
@@ -128,7 +128,7 @@ fn selects(
         None => false,
     };
     if !taken {
-        let bad = || found.map_or_else(|| "null".to_owned(), |found| shown::object(labels.node, found));
+        let bad = || found.map_or_else(|| "null".to_owned(), |found| shown::object(Some(labels.node), found));
         report.invalid(&at.field(labels.text), bad, "`selector` does not match template `labels`");
     }
 }

@@ -24,6 +24,9 @@ pub(super) struct Place {
     is_struct: bool,
 }
 
+/// Is shown a value, what stood there before, and where that is.
+pub(super) type Visitor<'f, 'v> = dyn FnMut(Option<&'v Value>, Option<&'v Value>, &At<'_>) + 'f;
+
 pub(super) enum Step {
     Field {
         name: &'static str,
@@ -108,7 +111,7 @@ impl Place {
         object: &'v Map<String, Value>,
         old: Option<&'v Map<String, Value>>,
         at: &At<'_>,
-        f: &mut dyn FnMut(Option<&'v Value>, Option<&'v Value>, &At<'_>),
+        f: &mut Visitor<'_, 'v>,
     ) {
         let Some((Step::Field { name, pointer }, rest)) = self.steps.split_first() else { return };
         walk(rest, *pointer, object.get(*name), old.and_then(|old| old.get(*name)), &at.field(name), f);
@@ -121,7 +124,7 @@ fn walk<'v>(
     value: Option<&'v Value>,
     old: Option<&'v Value>,
     at: &At<'_>,
-    f: &mut dyn FnMut(Option<&'v Value>, Option<&'v Value>, &At<'_>),
+    f: &mut Visitor<'_, 'v>,
 ) {
     let Some((step, rest)) = steps.split_first() else { return f(value, old, at) };
     let value = value.filter(|value| !value.is_null());

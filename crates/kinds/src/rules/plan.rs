@@ -110,6 +110,7 @@ impl Run<'_> {
         let around = Around { type_name: plan.type_name, object: scene.object, outer: visit.around };
         let inner = Visit { around: Some(&around), ..visit };
         let mut skipped: Vec<&str> = Vec::new();
+        let mut path = None;
         for op in &plan.ops {
             match op {
                 Op::Check(line) => {
@@ -126,7 +127,7 @@ impl Run<'_> {
                 Op::Hook(hook, condition) => {
                     if condition.as_ref().is_none_or(|condition| condition.holds(scene)) {
                         let cx = Check { root: self.root, old: self.old, kind: self.kind, around: Some(&around) };
-                        hook(&cx, scene.object, &visit.at.path(), errors);
+                        hook(&cx, scene.object, path.get_or_insert_with(|| visit.at.path()), errors);
                     }
                 }
                 Op::Unchanged(place) => {

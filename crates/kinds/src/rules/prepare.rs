@@ -26,10 +26,11 @@ pub struct Prepare {
 /// Prepares a new object: its status is not the client's to give, and the kind's `create` lines apply.
 pub fn prepare_create(resource: &Resource, object: &mut Map<String, Value>, cx: &Prepare) {
     let facts = &resource.facts;
+    let kind = Rules::of(&facts.type_name, "");
     if !facts.status_on_create && facts.status.iter().filter(|field| object.remove(*field).is_some()).count() > 0 {
-        complete(resource, object);
+        complete(resource, kind, object);
     }
-    let Some(kind) = rules().kinds.get(facts.type_name.as_str()) else { return };
+    let Some(kind) = kind else { return };
     if let Some(gates) = kind.gates {
         rules().shut(gates, object, None);
     }
@@ -51,20 +52,16 @@ pub fn prepare_update(
 ) {
     let facts = &resource.facts;
     let kind = Rules::of(&facts.type_name, subresource);
+    let mut lost = false;
     match kind.and_then(|kind| kind.owns.as_deref()) {
-        Some(owned) => keep_all_but(resource, new, old, |field| owned.contains(&field)),
+        Some(owned) => lost = keep_all_but(new, old, |field| owned.contains(&field)),
         None if subresource == "status" => {
-            keep_all_but(resource, new, old, |field| facts.status.iter().any(|status| status == field));
+            lost = keep_all_but(new, old, |field| facts.status.iter().any(|status| status == field));
         }
-        None => {
-            let mut lost = false;
-            for field in &facts.status {
-                lost |= !restore(new, old, field);
-            }
-            if lost {
-                complete(resource, new);
-            }
-        }
+        None => facts.status.iter().for_each(|field| lost |= !restore(new, old, field)),
+    }
+    if lost {
+        complete(resource, kind, new);
     }
     let Some(kind) = kind else { return };
     if let Some(gates) = kind.gates {
@@ -112,22 +109,12 @@ fn create(line: &Create, object: &mut Map<String, Value>, cx: &Prepare) {
     }
 }
 
-/// Puts back what the old object has in all top-level fields but the owned ones and those that every write may change.
-fn keep_all_but(
-    resource: &Resource,
-    new: &mut Map<String, Value>,
-    old: &Map<String, Value>,
-    owned: impl Fn(&str) -> bool,
-) {
+/// Puts back what the old object has in all top-level fields but the owned ones and those that every write may change;
+/// true when one was taken away.
+fn keep_all_but(new: &mut Map<String, Value>, old: &Map<String, Value>, owned: impl Fn(&str) -> bool) -> bool {
     let shared = |field: &str| matches!(field, "apiVersion" | "kind" | "metadata");
-    let mut lost = false;
     let fields: Vec<String> = new.keys().chain(old.keys()).filter(|f| !shared(f) && !owned(f)).cloned().collect();
-    for field in fields {
-        lost |= !restore(new, old, &field);
-    }
-    if lost {
-        complete(resource, new);
-    }
+    fields.iter().filter(|field| !restore(new, old, field)).count() > 0
 }
 
 /// Puts back one field; false when the old object does not have it and the new one does.
@@ -148,8 +135,8 @@ fn restore(new: &mut Map<String, Value>, old: &Map<String, Value>, field: &str) 
 }
 
 /// Adds what is always on the wire.
-fn complete(resource: &Resource, object: &mut Map<String, Value>) {
-    if let Some(shape) = resource.schema.object(resource.root) {
+fn complete(resource: &Resource, kind: Option<&Kind>, object: &mut Map<String, Value>) {
+    if let Some(shape) = resource.schema.object(kind.map_or(resource.root, |kind| kind.node)) {
         resource.schema.complete(shape, object);
     }
 }

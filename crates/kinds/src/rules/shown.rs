@@ -19,9 +19,9 @@ pub(super) fn value(node: NodeId, value: &Value) -> String {
 }
 
 /// A whole object as a bad value.
-pub(super) fn object(node: NodeId, fields: &Map<String, Value>) -> String {
+pub(super) fn object(node: Option<NodeId>, fields: &Map<String, Value>) -> String {
     let mut out = String::new();
-    write_fields(Some(node), fields, &mut out);
+    write_fields(node, fields, &mut out);
     out
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use pawl_meta::ErrorKind;
 
-const FILES: [&str; 12] = [
+pub(super) const FILES: [&str; 12] = [
     include_str!("../../facts/rules/admissionregistration.rules"),
     include_str!("../../facts/rules/apps.rules"),
     include_str!("../../facts/rules/autoscaling.rules"),

@@ -9,7 +9,7 @@ use crate::formats;
 use crate::hooks::pods::equal;
 use crate::hooks::pods::warnings::{changed_template, name_as_host};
 use crate::hooks::read;
-use crate::rules::{Check, Errors, FieldPath};
+use crate::rules::{Check, Errors, FieldPath, shown};
 
 const UID_LABELS: [&str; 2] = ["controller-uid", "batch.kubernetes.io/controller-uid"];
 const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
@@ -95,7 +95,7 @@ pub fn job_generated_labels(cx: &Check<'_>, object: &Map<String, Value>, path: &
     }
     if !selects(selector, &expected) {
         let at = path.child("spec").child("selector");
-        errors.invalid(&at, Value::Object(selector.clone()), "`selector` not auto-generated");
+        errors.invalid_shown(&at, shown("meta.v1.LabelSelector", selector), "`selector` not auto-generated");
     }
 }
 
@@ -289,7 +289,11 @@ pub fn job_template(
     let at = path.child("spec");
     if !is_resting(old, before) {
         if !equal(Some(&Value::Object(template.clone())), Some(&Value::Object(allowed))) {
-            errors.invalid(&at.child("template"), Value::Object(template), "field is immutable");
+            errors.invalid_shown(
+                &at.child("template"),
+                shown("core.v1.PodTemplateSpec", &template),
+                "field is immutable",
+            );
         }
         return;
     }

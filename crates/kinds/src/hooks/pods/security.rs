@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{all_containers, enclosing_spec};
 use crate::hooks::read;
-use crate::rules::{Check, Errors, FieldPath};
+use crate::rules::{Check, Errors, FieldPath, shown};
 
 /// An unmasked /proc needs a user namespace of its own.
 pub fn container_proc_mount(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
@@ -23,13 +23,13 @@ pub fn container_privileges(_cx: &Check<'_>, object: &Map<String, Value>, path: 
     }
     if read::truth(object, "privileged") {
         let detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true";
-        errors.invalid(path, Value::Object(object.clone()), detail);
+        errors.invalid_shown(path, shown("core.v1.SecurityContext", object), detail);
     }
     let added =
         read::map(object, "capabilities").map(|capabilities| read::texts(capabilities, "add")).unwrap_or_default();
     for _ in added.iter().filter(|capability| **capability == "CAP_SYS_ADMIN") {
         let detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN";
-        errors.invalid(path, Value::Object(object.clone()), detail);
+        errors.invalid_shown(path, shown("core.v1.SecurityContext", object), detail);
     }
 }
 
@@ -179,7 +179,7 @@ pub fn pod_host_process(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
     let containers = all_containers(object, path);
     let mut processes = 0;
     for (container, place) in &containers {
-        let own = of(*container);
+        let own = of(container);
         if let (Some(pod), Some(own)) = (pod, own)
             && pod != own
         {

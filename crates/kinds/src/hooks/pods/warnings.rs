@@ -337,7 +337,8 @@ fn hidden_variables(container: &Map<String, Value>, at: &FieldPath, warnings: &m
 }
 
 fn ports(spec: &Map<String, Value>, at: &FieldPath, warnings: &mut Vec<String>) {
-    let mut held: BTreeMap<(i64, &str), Vec<(FieldPath, &Map<String, Value>)>> = BTreeMap::new();
+    type Held<'p> = Vec<(FieldPath, &'p Map<String, Value>)>;
+    let mut held: BTreeMap<(i64, &str), Held<'_>> = BTreeMap::new();
     for (container, place) in all_containers(spec, at) {
         for (index, port) in read::objects(container, "ports") {
             let own = place.child("ports").index(index);

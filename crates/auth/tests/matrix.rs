@@ -1,0 +1,199 @@
+//! Who may do what from the start: every resource, role and verb, computed from the bootstrap roles and compared with
+//! `tests/matrix.txt`. A change of the file is a change of who may do what: look at every line. Run with
+//! `PAWL_UPDATE=1` to write it anew.
+//!
+//! Not covered: names of objects (`resourceNames`), roles of the server's own controllers, and other namespaces.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail")]
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use pawl_auth::modes::{Chain, Mode};
+use pawl_auth::rbac::{Index, Kind, aggregation, bootstrap};
+use pawl_auth::{Attributes, Authorizer, User, names};
+use serde_json::{Value, json};
+
+const RESOURCES: &str = include_str!("../../kinds/facts/resources.json");
+
+/// A letter for each verb, in the order of a cell.
+const VERBS: [(char, &str); 13] = [
+    ('g', "get"),
+    ('l', "list"),
+    ('w', "watch"),
+    ('c', "create"),
+    ('u', "update"),
+    ('p', "patch"),
+    ('d', "delete"),
+    ('D', "deletecollection"),
+    ('i', "impersonate"),
+    ('b', "bind"),
+    ('e', "escalate"),
+    ('x', "unsafe-delete-ignore-read-errors"),
+    ('n', "ignore-liens"),
+];
+
+const PATHS: [&str; 16] = [
+    "/",
+    "/api",
+    "/api/v1",
+    "/apis",
+    "/apis/apps",
+    "/healthz",
+    "/healthz/etcd",
+    "/livez",
+    "/readyz",
+    "/version",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/metrics",
+    "/logs",
+    "/.well-known/openid-configuration",
+    "/openid/v1/jwks",
+];
+
+fn subjects() -> [(&'static str, User); 6] {
+    let known = |name: &str| User::named(name).with_groups([names::AUTHENTICATED]);
+    let mut groups = names::service_account_groups("ns");
+    groups.push(names::AUTHENTICATED.to_owned());
+    let account = User::named(names::service_account("ns", "default")).with_groups(groups);
+    [
+        ("cluster-admin", known("cluster-admin")),
+        ("admin", known("admin")),
+        ("edit", known("edit")),
+        ("view", known("view")),
+        ("account", account),
+        ("anonymous", User::anonymous()),
+    ]
+}
+
+/// The bootstrap objects, aggregated, and users bound to the four roles: one to the cluster, three to the namespace `ns`.
+fn chain() -> Chain {
+    let mut objects = bootstrap::objects();
+    loop {
+        let roles: Vec<Value> = objects.iter().filter(|o| o["kind"] == "ClusterRole").cloned().collect();
+        let changed = objects.iter_mut().filter_map(|object| {
+            let rules = aggregation::aggregate(&roles, object)?;
+            object["rules"] = rules.iter().map(|rule| rule.to_value()).collect();
+            Some(())
+        });
+        if changed.count() == 0 {
+            break;
+        }
+    }
+    for (role, namespace) in [("cluster-admin", ""), ("admin", "ns"), ("edit", "ns"), ("view", "ns")] {
+        objects.push(json!({
+            "kind": if namespace.is_empty() { "ClusterRoleBinding" } else { "RoleBinding" },
+            "metadata": {"name": format!("test-{role}"), "namespace": namespace},
+            "roleRef": {"kind": "ClusterRole", "name": role},
+            "subjects": [{"kind": "User", "name": role}],
+        }));
+    }
+    let index = Index::new();
+    for object in &objects {
+        let resource = format!("{}s", object["kind"].as_str().unwrap().to_lowercase());
+        index.apply(Kind::of_resource(&resource).unwrap(), None, Some(object));
+    }
+    Chain::new(vec![Mode::Rbac], Arc::new(index))
+}
+
+/// Group, resource, subresource, and whether it is namespaced. What only impersonation asks about comes last.
+fn resources() -> Vec<(String, String, String, bool)> {
+    let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
+    let mut all = Vec::new();
+    let facts: Vec<Value> = serde_json::from_str(RESOURCES).unwrap();
+    for fact in &facts {
+        let (group, plural) = (text(fact, "group"), text(fact, "plural"));
+        let namespaced = fact["namespaced"] == true;
+        all.push((group.clone(), plural.clone(), String::new(), namespaced));
+        for subresource in fact["sub"].as_array().into_iter().flatten() {
+            all.push((group.clone(), plural.clone(), text(subresource, "name"), namespaced));
+        }
+    }
+    for (group, resource) in
+        [("", "users"), ("", "groups"), ("authentication.k8s.io", "uids"), ("authentication.k8s.io", "userextras")]
+    {
+        all.push((group.to_owned(), resource.to_owned(), String::new(), false));
+    }
+    all.sort();
+    all.dedup();
+    all
+}
+
+fn matrix() -> String {
+    let chain = chain();
+    let subjects = subjects();
+    let mut out = String::new();
+    out.push_str("# What the bootstrap roles allow. Bound in the whole cluster: cluster-admin; in the namespace \"ns\": admin, edit, view.\n");
+    out.push_str("# account: a service account of that namespace without any binding. anonymous: no credentials.\n");
+    let legend: Vec<String> = VERBS.iter().map(|(letter, verb)| format!("{letter} {verb}")).collect();
+    let _ = writeln!(out, "# {}\n", legend.join(", "));
+    for (title, namespace) in [("in the namespace ns", "ns"), ("at the cluster scope", "")] {
+        let _ = write!(out, "{title:<66}");
+        let _ =
+            writeln!(out, "{}", subjects.iter().map(|(name, _)| format!("{name:<14}")).collect::<String>().trim_end());
+        for (group, resource, subresource, namespaced) in resources() {
+            if !namespaced && !namespace.is_empty() {
+                continue;
+            }
+            let mut name = if group.is_empty() { resource.clone() } else { format!("{resource}.{group}") };
+            if !subresource.is_empty() {
+                name = format!("{name}/{subresource}");
+            }
+            let mut line = format!("{name:<66}");
+            for (_, user) in &subjects {
+                let may = |verb: &str| {
+                    let asked = Attributes::resource(user, verb, &group, &resource);
+                    let asked = Attributes { subresource: &subresource, namespace, name: "object", ..asked };
+                    chain.authorize(&asked).is_allowed()
+                };
+                let cell: String = VERBS.iter().map(|(letter, verb)| if may(verb) { *letter } else { '.' }).collect();
+                let _ = write!(line, "{cell:<14}");
+            }
+            let _ = writeln!(out, "{}", line.trim_end());
+        }
+        out.push('\n');
+    }
+    let _ = writeln!(
+        out,
+        "{:<66}{}",
+        "paths (get)",
+        subjects.iter().map(|(name, _)| format!("{name:<14}")).collect::<String>().trim_end()
+    );
+    for path in PATHS {
+        let mut line = format!("{path:<66}");
+        for (_, user) in &subjects {
+            let may = chain.authorize(&Attributes::path(user, "get", path)).is_allowed();
+            let _ = write!(line, "{:<14}", if may { "yes" } else { "." });
+        }
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    out
+}
+
+#[test]
+fn the_matrix_is_as_written() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/matrix.txt");
+    let got = matrix();
+    if std::env::var_os("PAWL_UPDATE").is_some() {
+        std::fs::write(path, &got).unwrap();
+    }
+    let expect = std::fs::read_to_string(path).unwrap_or_default();
+    for (got, expect) in got.lines().zip(expect.lines()) {
+        assert_eq!(got, expect);
+    }
+    assert_eq!(got.lines().count(), expect.lines().count());
+}
+
+#[test]
+fn dangerous_verbs_are_for_cluster_admins() {
+    let chain = chain();
+    for (name, user) in subjects().iter().skip(1) {
+        for verb in ["unsafe-delete-ignore-read-errors", "ignore-liens", "escalate", "bind"] {
+            for (group, resource, subresource, _) in resources() {
+                let asked = Attributes::resource(user, verb, &group, &resource);
+                let asked = Attributes { subresource: &subresource, namespace: "ns", ..asked };
+                assert!(!chain.authorize(&asked).is_allowed(), "{name} may {verb} {resource}");
+            }
+        }
+    }
+}
