@@ -24,13 +24,13 @@ pub struct Actor {
 }
 
 /// How a write ended that was not refused outright.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Done,
     /// There is no such object any more.
     Gone,
     /// Liens hold it; this is what the registry said.
-    Held(Status),
+    Held(String),
     /// The object is not the one that was looked at: look again.
     Changed,
 }
@@ -159,7 +159,7 @@ fn judge(result: Result<(), Status>) -> Result<Outcome, Status> {
     match result {
         Ok(()) => Ok(Outcome::Done),
         Err(status) if status.code == 404 => Ok(Outcome::Gone),
-        Err(status) if pawl_deletion::is_held(&status) => Ok(Outcome::Held(status)),
+        Err(status) if pawl_deletion::is_held(&status) => Ok(Outcome::Held(status.message)),
         Err(status) if status.reason == "Conflict" => Ok(Outcome::Changed),
         Err(status) => Err(status),
     }

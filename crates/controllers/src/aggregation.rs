@@ -60,15 +60,14 @@ impl Aggregation {
         let roles: Vec<Object> = served.stored.cache.objects().iter().filter_map(|(_, entry)| object(entry)).collect();
         let mut failed = None;
         for (name, rules) in plan(&roles) {
-            let mut intent = json!({
-                "apiVersion": served.resource.group_version().to_string(),
-                "kind": served.resource.facts.kind,
-                "metadata": {"name": name},
-            });
+            let mut intent = Object::new();
+            intent.insert("apiVersion".to_owned(), json!(served.resource.group_version().to_string()));
+            intent.insert("kind".to_owned(), json!(served.resource.facts.kind));
+            intent.insert("metadata".to_owned(), json!({"name": name}));
             if !rules.is_empty() {
-                intent["rules"] = Value::Array(rules);
+                intent.insert("rules".to_owned(), Value::Array(rules));
             }
-            match self.actor.apply(&served, name, &intent).await {
+            match self.actor.apply(&served, name, &Value::Object(intent)).await {
                 Ok(Outcome::Done) => self.tally.furnished.add(1),
                 Ok(_) => {}
                 // One role that cannot be put right keeps no other from it.

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use pawl_deletion::{FOREGROUND, ORPHAN, Preconditions};
 use pawl_kinds::Resource;
 use pawl_meta::Status;
@@ -22,11 +23,10 @@ use crate::actor::{Actor, Outcome, drop_finalizer, keep};
 use crate::counters::Tally;
 use crate::feed::{Batch, Change, Feed, each_place};
 use crate::queue::{Queue, Step};
-use crate::recorder::{About, Recorder};
+use crate::recorder::Recorder;
 use crate::work::{Crew, Handler};
 
-use facts::{Facts, Owner, Uid};
-pub use facts::Identity;
+use facts::{Facts, Identity, Owner, Uid};
 use graph::Graph;
 use plan::{Standing, Verdict};
 
@@ -202,10 +202,10 @@ impl Collector {
                     self.actor.delete(&served, &at.namespace, &at.name, preconditions, propagation).await?;
                 match &outcome {
                     Outcome::Done => self.tally.collected.add(1),
-                    Outcome::Held(status) => {
+                    Outcome::Held(why) => {
                         self.tally.held.add(1);
-                        let message = format!("cannot be garbage-collected: {status}");
-                        self.recorder.warn(&About::of(&at, uid), "LienHeld", &message).await;
+                        let message = format!("cannot be garbage-collected: {why}");
+                        self.recorder.warn(&latest.about(), "LienHeld", &message).await;
                     }
                     Outcome::Gone | Outcome::Changed => {}
                 }
@@ -247,8 +247,7 @@ impl Collector {
             "ownerRef [{}/{}, namespace: {namespace}, name: {}, uid: {}] does not exist in namespace {namespace:?}",
             owner.api_version, owner.kind, owner.name, owner.uid
         );
-        let about = About::of(&dependent.identity, &dependent.uid);
-        self.recorder.warn(&about, "OwnerRefInvalidNamespace", &message).await;
+        self.recorder.warn(&dependent.about(), "OwnerRefInvalidNamespace", &message).await;
     }
 
     /// Takes an owner off its dependents, then its finalizer.
@@ -259,10 +258,10 @@ impl Collector {
             dependents.filter_map(|d| Some((d.clone(), known.graph.identity(&d)?.clone()))).collect()
         };
         let gone = [uid.clone()];
-        let edits = dependents.iter().map(|(dependent, at)| {
-            let gone = &gone;
-            async move { self.edit(dependent, at, |object| drop_owners(object, gone)).await }
-        });
+        let mut edits: Vec<BoxFuture<'_, Result<Outcome, Status>>> = Vec::with_capacity(dependents.len());
+        for (dependent, at) in &dependents {
+            edits.push(Box::pin(self.edit(dependent, at, |object| drop_owners(object, &gone))));
+        }
         let outcomes: Vec<Result<Outcome, Status>> =
             futures::stream::iter(edits).buffer_unordered(self.concurrency).collect().await;
         for outcome in outcomes {

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use pawl_deletion::{DeleteOptions, Preconditions, Propagation};
 use pawl_kinds::Resource;
 use pawl_meta::object::{Meta, Object};
@@ -27,7 +28,7 @@ use crate::feed::{Batch, Change, Feed};
 use crate::queue::{Queue, Step};
 use crate::work::{Crew, Handler};
 
-use content::Content;
+use content::{Content, Thing};
 use plan::{Progress, Round};
 
 /// The finalizer in a namespace's spec that this controller stands for.
@@ -175,26 +176,33 @@ impl Controller {
 
     /// Deletes some of the content; returns what failed. What is held or has changed is left to the next round.
     async fn delete(&self, namespace: &str, content: &Content, things: &[usize], ignore_liens: bool) -> Vec<String> {
-        let deletions = things.iter().filter_map(|i| content.things.get(*i)).map(|thing| async move {
-            let preconditions = Preconditions { uid: Some(thing.uid.clone()), ..Preconditions::default() };
-            let propagation = Some(Propagation::Background);
-            let options = DeleteOptions { preconditions, propagation, ignore_liens, ..DeleteOptions::default() };
-            let outcome = self.actor.delete_with(&thing.served, namespace, &thing.name, &options).await;
-            match outcome {
-                Ok(Outcome::Done) => {
-                    self.tally.namespaced_deleted.add(1);
-                    self.tally.liens_ignored.add(u64::from(ignore_liens));
-                    None
-                }
-                Ok(Outcome::Held(_)) => {
-                    self.tally.held.add(1);
-                    None
-                }
-                Ok(Outcome::Gone | Outcome::Changed) => None,
-                Err(status) => Some(status.message),
+        let mut deletions: Vec<BoxFuture<'_, Option<String>>> = Vec::with_capacity(things.len());
+        for thing in things.iter().filter_map(|i| content.things.get(*i)) {
+            deletions.push(Box::pin(self.delete_one(namespace, thing, ignore_liens)));
+        }
+        let outcomes: Vec<Option<String>> =
+            futures::stream::iter(deletions).buffer_unordered(self.concurrency * 4).collect().await;
+        outcomes.into_iter().flatten().collect()
+    }
+
+    /// Deletes one object; returns why that failed.
+    async fn delete_one(&self, namespace: &str, thing: &Thing, ignore_liens: bool) -> Option<String> {
+        let preconditions = Preconditions { uid: Some(thing.uid.clone()), ..Preconditions::default() };
+        let propagation = Some(Propagation::Background);
+        let options = DeleteOptions { preconditions, propagation, ignore_liens, ..DeleteOptions::default() };
+        match self.actor.delete_with(&thing.served, namespace, &thing.name, &options).await {
+            Ok(Outcome::Done) => {
+                self.tally.namespaced_deleted.add(1);
+                self.tally.liens_ignored.add(u64::from(ignore_liens));
+                None
             }
-        });
-        futures::stream::iter(deletions).buffer_unordered(self.concurrency * 4).filter_map(|e| async { e }).collect().await
+            Ok(Outcome::Held(_)) => {
+                self.tally.held.add(1);
+                None
+            }
+            Ok(Outcome::Gone | Outcome::Changed) => None,
+            Err(status) => Some(status.message),
+        }
     }
 
     /// Brings phase and conditions up to date.

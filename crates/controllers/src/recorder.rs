@@ -5,23 +5,19 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pawl_meta::time;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::actor::{Actor, Outcome};
 use crate::counters::Tally;
-use crate::garbage::Identity;
 
 /// The object that an event is about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct About {
-    identity: Identity,
-    uid: Arc<str>,
-}
-
-impl About {
-    pub fn of(identity: &Identity, uid: &Arc<str>) -> Self {
-        Self { identity: identity.clone(), uid: Arc::clone(uid) }
-    }
+    pub api_version: Arc<str>,
+    pub kind: Arc<str>,
+    pub namespace: Arc<str>,
+    pub name: Arc<str>,
+    pub uid: Arc<str>,
 }
 
 pub struct Recorder {
@@ -45,7 +41,7 @@ impl Recorder {
     pub async fn warn(&self, about: &About, reason: &'static str, message: &str) {
         let Some(served) = self.actor.served("", "events") else { return };
         // What lives in no namespace is told of in the default one.
-        let namespace = if about.identity.namespace.is_empty() { "default" } else { &*about.identity.namespace };
+        let namespace = if about.namespace.is_empty() { "default" } else { &*about.namespace };
         let said = (about.clone(), reason, message.to_owned());
         let before = self.said().get(&said).cloned();
         if let Some(name) = before
@@ -76,17 +72,19 @@ impl Recorder {
     }
 
     fn event(&self, about: &About, namespace: &str, reason: &str, message: &str) -> (String, Value) {
-        let at = &about.identity;
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let name = format!("{}.{:x}", at.name, since.as_nanos());
+        let name = format!("{}.{:x}", about.name, since.as_nanos());
         let now = time::now();
         let component = self.actor.name.as_str();
-        let mut involved = json!({
-            "apiVersion": &*at.api_version, "kind": &*at.kind, "name": &*at.name, "uid": &*about.uid,
-        });
-        if !at.namespace.is_empty() {
-            involved["namespace"] = json!(&*at.namespace);
-        }
+        let named = [
+            ("apiVersion", &about.api_version),
+            ("kind", &about.kind),
+            ("namespace", &about.namespace),
+            ("name", &about.name),
+            ("uid", &about.uid),
+        ];
+        let named = named.into_iter().filter(|(_, text)| !text.is_empty());
+        let involved: Map<String, Value> = named.map(|(field, text)| (field.to_owned(), json!(&**text))).collect();
         let event = json!({
             "apiVersion": "v1",
             "kind": "Event",

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use pawl_registry::{Entry, Served};
 use serde::Deserialize;
 
+use crate::recorder::About;
+
 /// The uid of an object, shared by all that name it.
 pub type Uid = Arc<str>;
 
@@ -79,6 +81,12 @@ impl Facts {
             owners: metadata.owner_references.unwrap_or_default(),
             liens: metadata.liens.unwrap_or_default(),
         })
+    }
+
+    /// The object as events name it.
+    pub fn about(&self) -> About {
+        let Identity { api_version, kind, namespace, name } = self.identity.clone();
+        About { api_version, kind, namespace, name, uid: self.uid.clone() }
     }
 
     /// It is being deleted and waits for its dependents to go.

@@ -41,14 +41,13 @@ impl Thing {
 #[derive(Default)]
 pub struct Content {
     pub things: Vec<Thing>,
-    /// Objects that cannot be read, and why.
+    /// Objects that cannot be read.
     pub unreadable: Vec<Unreadable>,
 }
 
 pub struct Unreadable {
     pub served: Arc<Served>,
     pub name: String,
-    pub why: String,
 }
 
 /// What goes with its namespace: everything in it that is stored and can be deleted.
@@ -73,8 +72,8 @@ impl Content {
                         let object = readable.object(entry.revision);
                         content.things.push(thing(Arc::clone(&served), name, &object));
                     }
-                    State::Unreadable(why) => {
-                        content.unreadable.push(Unreadable { served: Arc::clone(&served), name, why: why.clone() });
+                    State::Unreadable(_) => {
+                        content.unreadable.push(Unreadable { served: Arc::clone(&served), name });
                     }
                 }
             }

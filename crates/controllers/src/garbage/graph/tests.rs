@@ -80,7 +80,7 @@ fn a_foreground_deletion_concerns_its_dependents() {
     check(&["a", "x <a!", "y <a", "a deleting foreground @2"], &["a", "x", "y"]);
     check(&["a deleting foreground", "x <a!"], &["x"]);
     check(&["a deleting foreground", "x <a!", "-x"], &["a"]);
-    check(&["a deleting foreground", "x <a!", "x <a @2"], &["a"]);
+    check(&["a deleting foreground", "x <a!", "x <a @2"], &["a", "x"]);
     check(&["a deleting foreground", "x <a!", "x @2"], &["a"]);
     check(&["a", "x <a!", "-x"], &[]);
 }
