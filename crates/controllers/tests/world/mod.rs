@@ -22,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct World {
     pub registry: Arc<Registry>,
+    /// The revision before everything that happened here.
+    pub beginning: u64,
     following: tokio::task::JoinHandle<()>,
     _directory: tempfile::TempDir,
 }
@@ -49,7 +51,7 @@ impl World {
         let following = tokio::spawn(async move {
             let _ = follower.follow(revision).await;
         });
-        let world = Self { registry, following, _directory: directory };
+        let world = Self { registry, beginning: revision, following, _directory: directory };
         for name in ["default", "n"] {
             world.create("namespaces", json!({"metadata": {"name": name}})).await;
         }
