@@ -110,14 +110,8 @@ impl Actor {
             // The object that was meant is gone, whoever has its name now.
             _ => Err(Status::not_found(&resource, name)),
         };
-        let request = UpdateRequest {
-            namespace,
-            name,
-            subresource,
-            creates: false,
-            tracked: false,
-            change: Box::new(change),
-        };
+        let request =
+            UpdateRequest { namespace, name, subresource, creates: false, tracked: false, change: Box::new(change) };
         judge(self.registry.update(&self.context(MANAGER), served, request).await.map(|_| ()))
     }
 

@@ -59,11 +59,13 @@ impl Aggregation {
         // The cache is ordered by name.
         let roles: Vec<Object> = served.stored.cache.objects().iter().filter_map(|(_, entry)| object(entry)).collect();
         let mut failed = None;
-        for (name, rules) in plan(&roles) {
+        for (role, rules) in plan(&roles) {
+            let name = role.name();
+            // With the uid a role that was deleted meanwhile is not brought back to life.
             let mut intent = Object::new();
             intent.insert("apiVersion".to_owned(), json!(served.resource.group_version().to_string()));
             intent.insert("kind".to_owned(), json!(served.resource.facts.kind));
-            intent.insert("metadata".to_owned(), json!({"name": name}));
+            intent.insert("metadata".to_owned(), json!({"name": name, "uid": role.uid()}));
             if !rules.is_empty() {
                 intent.insert("rules".to_owned(), Value::Array(rules));
             }
@@ -78,8 +80,8 @@ impl Aggregation {
     }
 }
 
-/// The rules that roles should have and do not, by name. The roles are in the order of their names.
-fn plan(roles: &[Object]) -> Vec<(&str, Vec<Value>)> {
+/// The roles that do not have the rules they should have. The roles are in the order of their names.
+fn plan(roles: &[Object]) -> Vec<(&Object, Vec<Value>)> {
     let mut wrong = Vec::new();
     for role in roles.iter().filter(|role| !role.is_deleting()) {
         let Some(aggregation) = role.get("aggregationRule").filter(|rule| !rule.is_null()) else { continue };
@@ -96,7 +98,7 @@ fn plan(roles: &[Object]) -> Vec<(&str, Vec<Value>)> {
             }
         }
         if rules != rules_of(role) {
-            wrong.push((role.name(), rules));
+            wrong.push((role, rules));
         }
     }
     wrong
@@ -145,7 +147,8 @@ mod tests {
     use super::*;
 
     fn role(name: &str, labels: Value, selectors: Value, rules: &[&str]) -> Object {
-        let rules: Vec<Value> = rules.iter().map(|r| json!({"apiGroups": [""], "resources": [r], "verbs": ["get"]})).collect();
+        let rules: Vec<Value> =
+            rules.iter().map(|r| json!({"apiGroups": [""], "resources": [r], "verbs": ["get"]})).collect();
         let mut role = json!({"metadata": {"name": name, "labels": labels}, "rules": rules});
         if !selectors.is_null() {
             role["aggregationRule"] = json!({"clusterRoleSelectors": selectors});
@@ -156,7 +159,9 @@ mod tests {
     fn check(roles: &[Object], expect: &[(&str, &[&str])]) {
         let got: Vec<(&str, Vec<String>)> = plan(roles)
             .into_iter()
-            .map(|(name, rules)| (name, rules.iter().map(|r| r["resources"][0].as_str().unwrap().to_owned()).collect()))
+            .map(|(role, rules)| {
+                (role.name(), rules.iter().map(|r| r["resources"][0].as_str().unwrap().to_owned()).collect())
+            })
             .collect();
         let expect: Vec<(&str, Vec<String>)> =
             expect.iter().map(|(n, r)| (*n, r.iter().map(|r| (*r).to_owned()).collect())).collect();
@@ -178,10 +183,10 @@ mod tests {
         let by_label = json!([{"matchLabels": {"to": "x"}}]);
         check(&with(by_label.clone(), &[]), &[("x", &["pods", "secrets", "nodes"])]);
         check(&with(by_label, &["pods", "secrets", "nodes"]), &[]);
-        check(&with(json!([{"matchLabels": {"also": "y"}}, {"matchLabels": {"to": "x"}}]), &[]), &[(
-            "x",
-            &["secrets", "nodes", "pods"],
-        )]);
+        check(
+            &with(json!([{"matchLabels": {"also": "y"}}, {"matchLabels": {"to": "x"}}]), &[]),
+            &[("x", &["secrets", "nodes", "pods"])],
+        );
         let by_expression = json!([{"matchExpressions": [{"key": "also", "operator": "DoesNotExist"},
             {"key": "to", "operator": "In", "values": ["x"]}]}]);
         check(&with(by_expression, &["leases"]), &[("x", &["pods", "secrets"])]);

@@ -116,12 +116,7 @@ async fn follow(
     }
 }
 
-async fn follow_watch(
-    registry: &Registry,
-    served: &Arc<Served>,
-    listener: &mpsc::Sender<Batch>,
-    known: &mut Known,
-) {
+async fn follow_watch(registry: &Registry, served: &Arc<Served>, listener: &mpsc::Sender<Batch>, known: &mut Known) {
     loop {
         let request = WatchRequest {
             scope: Scope::All,

@@ -154,17 +154,16 @@ impl From<Outcome> for Looked {
 impl Collector {
     /// Looks at one object and does what its plan says.
     async fn look_at(&self, uid: &Uid) -> Result<Looked, Status> {
-        let Some(mut view) = self.known().graph.view(uid) else { return Ok(Looked::Finished) };
-        if view.facts.waits_for_dependents() || view.facts.orphans_dependents() {
+        let Some(view) = self.known().graph.view(uid) else { return Ok(Looked::Finished) };
+        let mut going = plan::plan_deleting(&view);
+        if matches!(going, Some(Verdict::Release | Verdict::Orphan)) {
             // Before it is let go, dependents that the graph has not been told of must be known.
             self.learn_dependents(uid).await?;
-            match self.known().graph.view(uid) {
-                Some(now) => view = now,
-                None => return Ok(Looked::Finished),
-            }
+            let Some(view) = self.known().graph.view(uid) else { return Ok(Looked::Finished) };
+            going = plan::plan_deleting(&view);
         }
         let at = view.facts.identity.clone();
-        match plan::plan_deleting(&view) {
+        match going {
             Some(Verdict::Release) => {
                 return Ok(self.edit(uid, &at, |object| drop_finalizer(object, FOREGROUND)).await?.into());
             }
@@ -198,8 +197,7 @@ impl Collector {
                     // What was judged is what is deleted: an owner that was added meanwhile counts.
                     resource_version: Some(latest.revision.to_string()),
                 };
-                let outcome =
-                    self.actor.delete(&served, &at.namespace, &at.name, preconditions, propagation).await?;
+                let outcome = self.actor.delete(&served, &at.namespace, &at.name, preconditions, propagation).await?;
                 match &outcome {
                     Outcome::Done => self.tally.collected.add(1),
                     Outcome::Held(why) => {

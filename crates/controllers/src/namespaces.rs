@@ -66,10 +66,22 @@ struct Controller {
 
 #[derive(Default)]
 struct Known {
-    /// Namespaces that are being deleted: what happens in them matters.
-    terminating: HashMap<String, Progress>,
+    /// Namespaces that are being deleted, with their uids: what happens in them matters.
+    terminating: HashMap<String, (String, Progress)>,
     /// Namespaces that ended lately. What was created in one while it went must not stay behind.
     ended: HashSet<String>,
+}
+
+impl Known {
+    /// How a namespace gets on; another one of the same name begins anew.
+    fn progress(&mut self, name: &str, uid: &str, now: Instant) -> &mut Progress {
+        let begin = || (uid.to_owned(), Progress::new(now));
+        let (whose, progress) = self.terminating.entry(name.to_owned()).or_insert_with(begin);
+        if whose != uid {
+            (*whose, *progress) = begin();
+        }
+        progress
+    }
 }
 
 /// How many ended namespaces are remembered.
@@ -98,14 +110,18 @@ impl Handler for Controller {
                 continue;
             }
             let name = entry.name().to_owned();
-            let deleting = object(entry).is_some_and(|namespace| namespace.is_deleting());
-            if matches!(change, Change::Seen(_)) && deleting {
-                known.terminating.entry(name.clone()).or_insert_with(|| Progress::new(Instant::now()));
-            } else {
-                known.terminating.remove(&name);
-            }
-            if matches!(change, Change::Seen(_)) && !deleting {
-                known.ended.remove(&name);
+            let deleting = object(entry).filter(Meta::is_deleting);
+            match (change, deleting) {
+                (Change::Seen(_), Some(namespace)) => {
+                    known.progress(&name, namespace.uid(), Instant::now());
+                }
+                (Change::Seen(_), None) => {
+                    known.terminating.remove(&name);
+                    known.ended.remove(&name);
+                }
+                (Change::Gone(_), _) => {
+                    known.terminating.remove(&name);
+                }
             }
             concerned.push(name);
         }
@@ -137,8 +153,8 @@ impl Controller {
         }
         for _ in 0..ROUNDS {
             self.actor.registry.storage().catch_up().await?;
-            let content = Content::of(&self.actor.registry.table(), name);
-            let (stalled, left) = self.watch_progress(name, &content);
+            let content = self.content(name);
+            let (stalled, left) = self.watch_progress(&namespace, &content);
             match plan::plan(&content.things, stalled) {
                 Round::Finish if content.unreadable.is_empty() => {
                     self.report(&namespaces, &namespace, &content, &[]).await?;
@@ -166,11 +182,9 @@ impl Controller {
     }
 
     /// Whether nothing has moved for long enough, and else how long is left.
-    fn watch_progress(&self, name: &str, content: &Content) -> (bool, Duration) {
+    fn watch_progress(&self, namespace: &Object, content: &Content) -> (bool, Duration) {
         let now = Instant::now();
-        let mut known = self.known();
-        let progress = known.terminating.entry(name.to_owned()).or_insert_with(|| Progress::new(now));
-        let still = progress.watch(&content.things, now);
+        let still = self.known().progress(namespace.name(), namespace.uid(), now).watch(&content.things, now);
         (still >= self.stall, self.stall.saturating_sub(still))
     }
 
@@ -258,7 +272,7 @@ impl Controller {
             return Ok(Step::Done);
         }
         self.actor.registry.storage().catch_up().await?;
-        let content = Content::of(&self.actor.registry.table(), name);
+        let content = self.content(name);
         // Looked at last: what is in a namespace of that name that came anew stays.
         let exists = self.actor.served("", "namespaces").is_some_and(|s| s.stored.cache.get(name).is_some());
         if exists {
@@ -268,6 +282,11 @@ impl Controller {
             content.things.iter().enumerate().filter(|(_, thing)| !thing.deleting).map(|(i, _)| i).collect();
         let errors = self.delete(name, &content, &stray, true).await;
         Ok(if errors.is_empty() { Step::Done } else { Step::Retry })
+    }
+
+    fn content(&self, namespace: &str) -> Content {
+        let registry = &self.actor.registry;
+        Content::of(&registry.table(), namespace, registry.liens_hold())
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

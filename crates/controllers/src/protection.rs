@@ -167,7 +167,9 @@ impl Protection {
     fn is_used(&self, protected: &Object) -> bool {
         match self.kind {
             Protected::Volumes => uses::is_bound(protected),
-            Protected::Claims => self.any("", "pods", protected.namespace(), |pod| uses::pod_uses_claim(pod, protected)),
+            Protected::Claims => {
+                self.any("", "pods", protected.namespace(), |pod| uses::pod_uses_claim(pod, protected))
+            }
             Protected::Classes => {
                 let name = protected.name();
                 self.any("", "persistentvolumes", "", |volume| uses::volume_uses_class(volume, name))

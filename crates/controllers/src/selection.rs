@@ -56,11 +56,9 @@ impl Name {
             Self::RootCertificates => {
                 ("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", "root-ca-cert-publisher")
             }
-            Self::RoleAggregation => (
-                "clusterrole-aggregation-controller",
-                "clusterrole-aggregation",
-                "clusterrole-aggregation-controller",
-            ),
+            Self::RoleAggregation => {
+                ("clusterrole-aggregation-controller", "clusterrole-aggregation", "clusterrole-aggregation-controller")
+            }
         }
     }
 

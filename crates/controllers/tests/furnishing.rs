@@ -54,18 +54,18 @@ async fn a_volume_stays_while_it_is_bound_and_a_class_while_it_is_named() {
     let volume = json!({"metadata": {"name": "v"}, "spec": {"capacity": {"storage": "1Gi"},
         "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/v"}}});
     world.create("persistentvolumes", volume).await;
-    world.until("it is protected", |world| {
-        has(world.get("persistentvolumes", "v"), "kubernetes.io/pv-protection")
-    })
-    .await;
+    world
+        .until("it is protected", |world| has(world.get("persistentvolumes", "v"), "kubernetes.io/pv-protection"))
+        .await;
     world.patch_status("persistentvolumes", "v", json!({"status": {"phase": "Bound"}})).await;
     world.delete("persistentvolumes", "v", Background).await;
     let class = json!({"metadata": {"name": "gold"}, "driverName": "d.d", "parameters": {"a": "b"}});
     world.create("volumeattributesclasses", class).await;
-    world.until("it is protected", |world| {
-        has(world.get("volumeattributesclasses", "gold"), "kubernetes.io/vac-protection")
-    })
-    .await;
+    world
+        .until("it is protected", |world| {
+            has(world.get("volumeattributesclasses", "gold"), "kubernetes.io/vac-protection")
+        })
+        .await;
     world.create("persistentvolumeclaims", claim("of-gold")).await;
     world.delete("volumeattributesclasses", "gold", Background).await;
     assert!(world.get("persistentvolumes", "v").is_some() && world.get("volumeattributesclasses", "gold").is_some());
@@ -108,7 +108,8 @@ async fn aggregated_roles_follow_their_parts() {
     let world = World::new().await;
     let handle = world.control("clusterrole-aggregation");
     let rule = |resource: &str| json!({"apiGroups": [""], "resources": [resource], "verbs": ["get"]});
-    let part = |name: &str, rules: Value| json!({"metadata": {"name": name, "labels": {"to": "whole"}}, "rules": rules});
+    let part =
+        |name: &str, rules: Value| json!({"metadata": {"name": name, "labels": {"to": "whole"}}, "rules": rules});
     let whole = json!({"metadata": {"name": "whole"},
         "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"to": "whole"}}]}, "rules": []});
     world.create("clusterroles", part("b", json!([rule("pods"), rule("nodes")]))).await;
@@ -119,6 +120,7 @@ async fn aggregated_roles_follow_their_parts() {
     let managed = world.get("clusterroles", "whole").unwrap()["metadata"]["managedFields"].clone();
     let own = managed.as_array().unwrap().iter().find(|m| m["manager"] == "clusterrole-aggregation-controller");
     assert_eq!(own.unwrap()["operation"], "Apply", "{managed}");
+    assert_eq!(own.unwrap()["fieldsV1"], json!({"f:rules": {}}));
     world.patch("clusterroles", "b", json!({"rules": [rule("secrets")]})).await;
     world.until("the new union", |world| rules(world) == json!([rule("nodes"), rule("secrets")])).await;
     world.delete("clusterroles", "a", Background).await;

@@ -75,18 +75,22 @@ async fn a_foreground_deletion_waits_for_what_blocks_it() {
     let handle = world.control("*");
     let a = config_map(&world, "a", &[]).await;
     let b = world
-        .create("configmaps", json!({"metadata": {"name": "b", "namespace": "n", "finalizers": ["t.t/hold"],
-            "ownerReferences": [owner("ConfigMap", &a, true)]}}))
+        .create(
+            "configmaps",
+            json!({"metadata": {"name": "b", "namespace": "n", "finalizers": ["t.t/hold"],
+            "ownerReferences": [owner("ConfigMap", &a, true)]}}),
+        )
         .await;
     config_map(&world, "c", &[owner("ConfigMap", &b, true)]).await;
     config_map(&world, "free", &[owner("ConfigMap", &a, false)]).await;
     world.delete("configmaps", "n/a", Foreground).await;
     world.until_gone("configmaps", "n/c").await;
     world.until_gone("configmaps", "n/free").await;
-    world.until("b is let go by the collector", |world| {
-        world.get("configmaps", "n/b").is_some_and(|b| b.meta_strings("finalizers") == ["t.t/hold"])
-    })
-    .await;
+    world
+        .until("b is let go by the collector", |world| {
+            world.get("configmaps", "n/b").is_some_and(|b| b.meta_strings("finalizers") == ["t.t/hold"])
+        })
+        .await;
     assert!(world.get("configmaps", "n/a").unwrap().is_deleting());
     world.patch("configmaps", "n/b", json!({"metadata": {"finalizers": null}})).await;
     world.until_gone("configmaps", "n/a").await;
@@ -97,9 +101,7 @@ async fn a_foreground_deletion_waits_for_what_blocks_it() {
 async fn what_a_lien_holds_stays_until_it_is_let_go() {
     let world = World::new().await;
     let handle = world.control("*");
-    let held = |name: &str, owners: Value| {
-        json!({"metadata": {"name": name, "namespace": "n", "liens": ["t.t/use"], "ownerReferences": owners}})
-    };
+    let held = |name: &str, owners: Value| json!({"metadata": {"name": name, "namespace": "n", "liens": ["t.t/use"], "ownerReferences": owners}});
     // In the background the owner goes at once.
     let a = config_map(&world, "a", &[]).await;
     world.create("configmaps", held("x", json!([owner("ConfigMap", &a, true)]))).await;
@@ -151,19 +153,21 @@ async fn references_that_name_nothing() {
     // Neither is one in another namespace; that is told.
     config_map(&world, "across", &[owner("ConfigMap", &there, false)]).await;
     world.until_gone("configmaps", "n/across").await;
-    world.until("the reference across is told of", |world| {
-        world.events("OwnerRefInvalidNamespace").iter().any(|(name, _)| name == "across")
-    })
-    .await;
+    world
+        .until("the reference across is told of", |world| {
+            world.events("OwnerRefInvalidNamespace").iter().any(|(name, _)| name == "across")
+        })
+        .await;
     // A kind that nobody serves may come: its dependents stay.
     config_map(&world, "later", &[wrong(at_here.clone(), "apiVersion", "example.com/v1")]).await;
     // A cluster-scoped object cannot belong to one in a namespace: it stays, and that is told.
     let misplaced = json!({"metadata": {"name": "misplaced", "ownerReferences": [at_here]}, "rules": []});
     world.create("clusterroles", misplaced).await;
-    world.until("the misplaced reference is told of", |world| {
-        world.events("OwnerRefInvalidNamespace").iter().any(|(name, _)| name == "misplaced")
-    })
-    .await;
+    world
+        .until("the misplaced reference is told of", |world| {
+            world.events("OwnerRefInvalidNamespace").iter().any(|(name, _)| name == "misplaced")
+        })
+        .await;
     // A cluster-scoped owner may be referenced from everywhere.
     config_map(&world, "of-namespace", &[owner("Namespace", &namespace, false)]).await;
     world.delete("configmaps", "n/here", Background).await;
@@ -245,7 +249,8 @@ async fn resources_that_come_are_followed() {
     world.registry.set_table(table);
     // The kind is known now, so it is known that there is no such widget.
     world.until_gone("configmaps", "n/of-widget").await;
-    let owned = json!({"metadata": {"name": "w", "namespace": "n", "ownerReferences": [owner("ConfigMap", &a, false)]}});
+    let owned =
+        json!({"metadata": {"name": "w", "namespace": "n", "ownerReferences": [owner("ConfigMap", &a, false)]}});
     world.create("widgets", owned).await;
     world.delete("configmaps", "n/a", Background).await;
     world.until_gone("widgets", "n/w").await;

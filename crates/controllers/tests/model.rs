@@ -23,7 +23,7 @@ use world::World;
 
 const MOST: usize = 6;
 /// How long the collector may take to come to an end, and how long it must then keep still.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(20);
 const STILL: Duration = Duration::from_millis(8);
 
 #[derive(Clone, Debug)]
@@ -63,7 +63,9 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 #[test]
 fn the_collector_keeps_to_its_specification() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let config = Config { cases: 64, failure_persistence: None, ..Config::default() };
+    // A soak asks for more.
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(64);
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
     let result = TestRunner::new(config)
         .run(&(starts(), acts()), |(starts, acts)| runtime.block_on(run(starts, acts)).map_err(TestCaseError::fail));
     if let Err(error) = result {

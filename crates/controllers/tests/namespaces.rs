@@ -93,7 +93,11 @@ async fn everything_goes_and_pods_go_first() {
     world.patch("pods", "n/q", json!({"metadata": {"finalizers": null}})).await;
     world.until_gone("namespaces", "n").await;
     let order = order(&world, &["pods", "secrets", "configmaps"]).await;
-    assert_eq!(order.iter().position(|name| name == "used").into_iter().chain(order.iter().position(|n| n == "a")).min(), Some(2), "{order:?}");
+    assert_eq!(
+        order.iter().position(|name| name == "used").into_iter().chain(order.iter().position(|n| n == "a")).min(),
+        Some(2),
+        "{order:?}"
+    );
     assert_eq!(handle.counters().namespaces_finalized, 1);
     assert_eq!(handle.counters().liens_ignored, 0);
     handle.stop().await;
@@ -160,11 +164,12 @@ async fn other_finalizers_hold_the_namespace_but_not_its_content() {
     world.patch("namespaces", "n", json!({"metadata": {"finalizers": ["t.t/hold"]}})).await;
     world.create("configmaps", object("a", json!({}))).await;
     world.delete("namespaces", "n", Background).await;
-    world.until("its own finalizer is gone", |world| {
-        let namespace = world.get("namespaces", "n").unwrap();
-        at(&namespace, "spec.finalizers").and_then(Value::as_array).is_none_or(Vec::is_empty)
-    })
-    .await;
+    world
+        .until("its own finalizer is gone", |world| {
+            let namespace = world.get("namespaces", "n").unwrap();
+            at(&namespace, "spec.finalizers").and_then(Value::as_array).is_none_or(Vec::is_empty)
+        })
+        .await;
     assert!(world.get("configmaps", "n/a").is_none());
     until_condition(&world, "NamespaceContentRemaining", "ContentRemoved").await;
     world.patch("namespaces", "n", json!({"metadata": {"finalizers": null}})).await;
@@ -187,7 +192,9 @@ async fn nothing_stays_behind_however_late_it_comes() {
         let (_, ()) = tokio::join!(futures::future::join_all(writes), world.delete("namespaces", &name, Background));
         world.until_gone("namespaces", &name).await;
         let prefix = format!("{name}/");
-        world.until("nothing is left", |world| world.all("configmaps").keys().all(|key| !key.starts_with(&prefix))).await;
+        world
+            .until("nothing is left", |world| world.all("configmaps").keys().all(|key| !key.starts_with(&prefix)))
+            .await;
     }
     handle.stop().await;
 }

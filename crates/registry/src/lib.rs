@@ -97,6 +97,11 @@ impl Registry {
         self.table_changes.subscribe()
     }
 
+    /// The gate `InUseProtection`: whether liens hold objects.
+    pub fn liens_hold(&self) -> bool {
+        self.settings.liens
+    }
+
     pub fn storage(&self) -> &Arc<Storage> {
         &self.storage
     }

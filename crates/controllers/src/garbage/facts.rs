@@ -66,10 +66,13 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Reads the facts of an entry. `None` when the object cannot be read.
+    /// Reads the facts of an entry. `None` when the object cannot be read, or is nobody.
     pub fn of(served: &Served, entry: &Entry) -> Option<Self> {
         let head: Head = serde_json::from_slice(entry.readable()?.value()).ok()?;
         let metadata = head.metadata;
+        if metadata.uid.is_empty() {
+            return None;
+        }
         let has = |finalizer: &str| metadata.finalizers.iter().flatten().any(|f| f == finalizer);
         Some(Self {
             identity: Identity::of(served, entry),

@@ -124,7 +124,8 @@ impl Graph {
                     Some(seen) => {
                         let at = &seen.identity;
                         let here = at.namespace.is_empty() || at.namespace == facts.identity.namespace;
-                        let named = at.api_version == owner.api_version && at.kind == owner.kind && at.name == owner.name;
+                        let named =
+                            at.api_version == owner.api_version && at.kind == owner.kind && at.name == owner.name;
                         !here || !named || seen.waits_for_dependents()
                     }
                 }

@@ -52,14 +52,9 @@ pub fn of(content: &Content, errors: &[String]) -> Vec<Condition> {
             found("NamespaceContentRemaining", "SomeResourcesRemain", message)
         },
         if finalizers.is_empty() {
-            fine(
-                "NamespaceFinalizersRemaining",
-                "ContentHasNoFinalizers",
-                "All content-preserving finalizers finished",
-            )
+            fine("NamespaceFinalizersRemaining", "ContentHasNoFinalizers", "All content-preserving finalizers finished")
         } else {
-            let message =
-                format!("Some content in the namespace has finalizers remaining: {}", finalizers.join(", "));
+            let message = format!("Some content in the namespace has finalizers remaining: {}", finalizers.join(", "));
             found("NamespaceFinalizersRemaining", "SomeFinalizersRemain", message)
         },
     ]
@@ -98,7 +93,8 @@ fn failures(content: &Content, errors: &[String]) -> Vec<String> {
     }
     let mut texts: Vec<String> = errors.to_vec();
     texts.extend(held.iter().map(|(resource, names)| format!("{resource} held by liens: {}", named(names))));
-    texts.extend(unreadable.iter().map(|(resource, names)| format!("{resource} that cannot be read: {}", named(names))));
+    texts
+        .extend(unreadable.iter().map(|(resource, names)| format!("{resource} that cannot be read: {}", named(names))));
     texts.sort();
     texts.dedup();
     texts

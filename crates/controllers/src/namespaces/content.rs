@@ -57,8 +57,8 @@ pub fn is_content(resource: &Resource) -> bool {
 }
 
 impl Content {
-    /// Everything in a namespace, as the caches have it.
-    pub fn of(table: &Table, namespace: &str) -> Self {
+    /// Everything in a namespace, as the caches have it. Liens count only where they hold.
+    pub fn of(table: &Table, namespace: &str, liens_hold: bool) -> Self {
         let mut content = Self::default();
         let prefix = format!("{namespace}/");
         for served in each_place(table).into_iter().filter(|s| is_content(&s.resource)) {
@@ -70,7 +70,11 @@ impl Content {
                 match &entry.state {
                     State::Readable(readable) => {
                         let object = readable.object(entry.revision);
-                        content.things.push(thing(Arc::clone(&served), name, &object));
+                        let mut thing = thing(Arc::clone(&served), name, &object);
+                        if !liens_hold {
+                            thing.liens.clear();
+                        }
+                        content.things.push(thing);
                     }
                     State::Unreadable(_) => {
                         content.unreadable.push(Unreadable { served: Arc::clone(&served), name });

@@ -7,7 +7,12 @@ pub fn facts(line: &str) -> Facts {
     let name = words.next().unwrap();
     let mut facts = Facts {
         uid: name.into(),
-        identity: Identity { api_version: "v1".into(), kind: "ConfigMap".into(), namespace: "n".into(), name: name.into() },
+        identity: Identity {
+            api_version: "v1".into(),
+            kind: "ConfigMap".into(),
+            namespace: "n".into(),
+            name: name.into(),
+        },
         revision: 1,
         owners: Vec::new(),
         liens: Vec::new(),
