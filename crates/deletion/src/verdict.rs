@@ -73,6 +73,10 @@ pub fn judge(deletion: &Deletion<'_>) -> Verdict {
     let stays = waits || seconds > 0;
     if stays || deletion.traits.grace.is_some() {
         mark(&mut next, deletion.now, seconds);
+        if deletion.traits.spec_finalizers {
+            // Upstream marks these in its own way.
+            metadata_mut(&mut next).remove("deletionGracePeriodSeconds");
+        }
     }
     if stays { Verdict::Mark(next) } else { Verdict::Remove(next) }
 }

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures::future::BoxFuture;
-use http::{HeaderMap, Method, Request, Response};
+use http::header::HeaderValue;
+use http::{HeaderMap, HeaderName, Method, Request, Response};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use pawl_meta::Status;
-use pawl_registry::{Context, Registry, Served, User};
+use pawl_registry::{Context, Registry, Served};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
+use crate::access::Access;
+use crate::audit::{Audit, Origin, Trail};
 use crate::body::Body;
 use crate::handlers;
 use crate::health::Health;
@@ -24,20 +26,14 @@ use crate::render;
 use crate::request::RequestInfo;
 use crate::respond;
 
+const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+
 /// Who is on the other end of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Peer {
     pub address: Option<SocketAddr>,
     /// The verified client certificate, if one was shown.
     pub certificate: Option<Vec<u8>>,
-}
-
-/// Who may come in, and who may do what.
-pub trait Access: Send + Sync + 'static {
-    /// Who a request is from. An error is a 401.
-    fn authenticate(&self, headers: &HeaderMap, peer: &Peer) -> Result<User, Status>;
-    /// Whether the user may do what is asked for.
-    fn authorize<'a>(&'a self, user: &'a User, info: &'a RequestInfo) -> BoxFuture<'a, Result<(), Status>>;
 }
 
 /// Documents that say what is served; built when asked for.
@@ -84,7 +80,7 @@ impl Default for Limits {
 /// Everything that answering a request needs.
 pub struct Api {
     pub registry: Arc<Registry>,
-    pub access: Box<dyn Access>,
+    pub access: Access,
     pub documents: Box<dyn Documents>,
     pub health: Arc<Health>,
     pub metrics: Metrics,
@@ -92,29 +88,32 @@ pub struct Api {
     pub version: Value,
     /// Whether `fieldValidation` is looked at: the gate `ServerSideFieldValidation`.
     pub field_validation: bool,
+    pub audit: Option<Arc<Audit>>,
     reading: Semaphore,
     mutating: Semaphore,
 }
 
 /// A request whose sender is known and who may do what it asks for.
 pub(crate) struct Call {
-    pub info: RequestInfo,
+    pub info: Arc<RequestInfo>,
     pub query: Query,
     pub headers: HeaderMap,
     pub body: Option<Incoming>,
     pub cx: Context,
     pub method: Method,
+    pub trail: Option<Arc<Trail>>,
 }
 
 impl Api {
     pub fn new(
         registry: Arc<Registry>,
-        access: Box<dyn Access>,
+        access: Access,
         documents: Box<dyn Documents>,
         health: Arc<Health>,
         limits: Limits,
         version: Value,
         field_validation: bool,
+        audit: Option<Arc<Audit>>,
     ) -> Self {
         Self {
             reading: Semaphore::new(limits.reading),
@@ -127,6 +126,7 @@ impl Api {
             limits,
             version,
             field_validation,
+            audit,
         }
     }
 
@@ -140,20 +140,27 @@ impl Api {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query().unwrap_or_default());
-        let info = RequestInfo::parse(&parts.method, parts.uri.path(), &query);
+        let info = Arc::new(RequestInfo::parse(&parts.method, parts.uri.path(), &query));
         let accepted = Accepted {
             media: negotiation::media(&parts.headers),
             pretty: negotiation::wants_pretty(&parts.headers, query.get("pretty")),
             ..Accepted::default()
         };
         let head = parts.method == Method::HEAD;
-        let measured = info.clone();
+        let measured = Arc::clone(&info);
         let in_flight = self.metrics.start(&measured);
-        let result = self.admit(parts.method, parts.headers, info, query, body, peer).await;
+        let audit_id = audit_id(&parts.headers);
+        // Only the audit log shows it.
+        let uri = if self.audit.is_some() { parts.uri.to_string() } else { String::new() };
+        let origin = Origin { audit_id: &audit_id, uri: &uri, peer };
+        let result = self.admit(parts.method, parts.headers, info, query, body, &origin).await;
         let mut response = match result {
             Ok(response) => response,
             Err(status) => respond::status(&status, accepted),
         };
+        if let Ok(id) = HeaderValue::from_str(&audit_id) {
+            response.headers_mut().insert(AUDIT_ID, id);
+        }
         if head {
             *response.body_mut() = Body::Empty;
         }
@@ -165,12 +172,17 @@ impl Api {
         &self,
         method: Method,
         headers: HeaderMap,
-        info: RequestInfo,
+        info: Arc<RequestInfo>,
         query: Query,
         body: Incoming,
-        peer: &Peer,
+        origin: &Origin<'_>,
     ) -> Result<Response<Body>, Status> {
-        let user = self.access.authenticate(&headers, peer)?;
+        let acting = self.access.identify(&headers, origin.peer, &info)?;
+        let trail = self.audit.as_ref().and_then(|audit| {
+            let sender = acting.impersonator.as_ref().unwrap_or(&acting.user);
+            let acting_as = acting.impersonator.as_ref().map(|_| &acting.user);
+            Trail::start(audit, sender, acting_as, &info, &headers, origin)
+        });
         let long_running = info.is_long_running();
         let _permit = if long_running || !info.is_resource {
             None
@@ -179,12 +191,32 @@ impl Api {
             let refused = || Status::too_many_requests("Too many requests, please try again later.", 1);
             Some(pool.try_acquire().map_err(|_| refused())?)
         };
-        let call = Call { info, query, headers, body: Some(body), cx: Context::new(user), method };
-        if long_running {
-            return self.dispatch(call).await;
-        }
+        let call = Call {
+            info,
+            query,
+            headers,
+            body: Some(body),
+            cx: Context::new(acting.user),
+            method,
+            trail: trail.clone(),
+        };
         let timeout = self.limits.request_timeout;
-        match tokio::time::timeout(timeout, self.dispatch(call)).await {
+        let result = match () {
+            () if long_running => self.dispatch(call).await,
+            () => self.within(timeout, self.dispatch(call)).await,
+        };
+        if let Some(trail) = &trail {
+            note(trail, &result, long_running);
+        }
+        result
+    }
+
+    async fn within(
+        &self,
+        timeout: Duration,
+        answer: impl Future<Output = Result<Response<Body>, Status>>,
+    ) -> Result<Response<Body>, Status> {
+        match tokio::time::timeout(timeout, answer).await {
             Ok(result) => result,
             Err(_) => Err(Status::timeout(format!(
                 "Timeout: request did not complete within the allotted timeout of {}s",
@@ -194,7 +226,7 @@ impl Api {
     }
 
     async fn dispatch(&self, mut call: Call) -> Result<Response<Body>, Status> {
-        self.access.authorize(&call.cx.user, &call.info).await?;
+        self.access.decide(&call.cx.user, &call.info, call.trail.as_deref())?;
         let result = if call.info.is_resource {
             self.resource(&mut call).await
         } else {
@@ -292,7 +324,11 @@ impl Api {
         if size > limit {
             return Err(Status::too_large(format!("Request entity too large: limit is {limit}")));
         }
-        Ok(pieces.freeze())
+        let pieces = pieces.freeze();
+        if let Some(trail) = &call.trail {
+            trail.requested(&call.headers, &pieces, call.info.verb == "patch");
+        }
+        Ok(pieces)
     }
 
     /// The answer to a request for one object.
@@ -311,6 +347,28 @@ impl Api {
 
     pub(crate) fn accepted(&self, call: &Call) -> Result<Accepted, Status> {
         negotiation::negotiate(&call.headers, call.query.get("pretty"))
+    }
+}
+
+/// The id of a request in the audit log: the client's own, or a new one.
+fn audit_id(headers: &HeaderMap) -> String {
+    let given = headers.get(AUDIT_ID).and_then(|v| v.to_str().ok()).filter(|v| !v.is_empty() && v.len() <= 64);
+    given.map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned)
+}
+
+/// Notes on the trail what was answered.
+fn note(trail: &Trail, result: &Result<Response<Body>, Status>, long_running: bool) {
+    match result {
+        Ok(response) => {
+            trail.answered(response.status().as_u16(), || match response.body() {
+                Body::Full(bytes) => serde_json::from_slice(bytes).ok(),
+                _ => None,
+            });
+            if long_running {
+                trail.started();
+            }
+        }
+        Err(status) => trail.answered(status.code, || Some(status.to_value())),
     }
 }
 

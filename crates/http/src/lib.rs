@@ -2,7 +2,9 @@
 //!
 //! A handler parses, calls the registry, renders. Only this crate renders answers; nothing below it knows of HTTP.
 
+mod access;
 mod api;
+mod audit;
 mod body;
 mod connection;
 mod handlers;
@@ -15,7 +17,9 @@ mod render;
 mod request;
 mod respond;
 
-pub use api::{Access, Api, Blob, Documents, Limits, Peer};
+pub use access::Access;
+pub use api::{Api, Blob, Documents, Limits, Peer};
+pub use audit::Audit;
 pub use body::Body;
 pub use connection::{Server, ServerOptions};
 pub use health::Health;

@@ -27,6 +27,13 @@ pub fn page_not_found() -> Response<Body> {
     text(404, "404 page not found\n")
 }
 
+/// A code and nothing else.
+pub fn bare(code: u16) -> Response<Body> {
+    let mut response = with(code, "text/plain", Body::Empty);
+    response.headers_mut().remove(CONTENT_TYPE);
+    response
+}
+
 /// An error, in the media type that the client reads.
 pub fn status(status: &Status, accepted: Accepted) -> Response<Body> {
     let (body, content_type) = render::document(&status.to_value(), accepted);

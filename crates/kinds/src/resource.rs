@@ -54,6 +54,10 @@ pub struct Facts {
     pub status_on_create: bool,
     pub graceful: Option<String>,
     pub deferred: bool,
+    /// Upstream stores it as JSON, in which an empty list stays one.
+    pub stored_as_json: bool,
+    /// Its addresses and ports are given out by the server.
+    pub allocates: bool,
     /// A deletion answers with the object that is gone, not with a Status.
     pub returns_deleted: bool,
     pub hash: Option<String>,
@@ -62,6 +66,8 @@ pub struct Facts {
     #[serde(rename = "virtual")]
     pub is_virtual: bool,
     pub warning: Option<String>,
+    /// It is listed and cannot be created: why.
+    pub refused: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -83,6 +83,11 @@ pub fn error_kind(resource: &Resource) -> Option<&'static str> {
     Rules::of(&resource.facts.type_name, "")?.error_kind
 }
 
+/// The top-level fields that a subresource may change, where that is not the status.
+pub fn owned_fields(resource: &Resource, subresource: &str) -> Option<&'static [&'static str]> {
+    Rules::of(&resource.facts.type_name, subresource)?.owns.as_deref()
+}
+
 /// Whether finalizers need be neither standard nor qualified names (`meta plain`).
 pub fn plain_finalizers(resource: &Resource) -> bool {
     Rules::of(&resource.facts.type_name, "").is_some_and(|kind| kind.plain_metadata)

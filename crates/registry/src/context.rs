@@ -2,14 +2,7 @@
 
 use std::sync::Mutex;
 
-/// The user on whose behalf something is done.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct User {
-    pub name: String,
-    pub uid: String,
-    pub groups: Vec<String>,
-    pub extra: std::collections::BTreeMap<String, Vec<String>>,
-}
+pub use pawl_auth::User;
 
 /// One request on its way through the server.
 #[derive(Debug, Default)]
@@ -24,6 +17,16 @@ pub struct Context {
 impl Context {
     pub fn new(user: User) -> Self {
         Self { user, ..Self::default() }
+    }
+
+    /// The server itself, at work.
+    pub fn own() -> Self {
+        let user = User {
+            name: "system:apiserver".to_owned(),
+            groups: vec!["system:masters".to_owned(), "system:authenticated".to_owned()],
+            ..User::default()
+        };
+        Self { manager: "kube-apiserver".to_owned(), ..Self::new(user) }
     }
 
     /// Tells the client something, beside the answer.

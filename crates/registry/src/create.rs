@@ -9,6 +9,7 @@ use pawl_meta::{Status, time};
 use rand::Rng;
 use serde_json::json;
 
+use crate::allocation::Held;
 use crate::storage::{Put, Written};
 use crate::{Context, Entry, Registry, Served, metadata};
 
@@ -28,11 +29,15 @@ impl Registry {
     pub async fn create(&self, cx: &Context, served: &Served, request: CreateRequest) -> Result<Arc<Entry>, Status> {
         let CreateRequest { namespace, mut object, tracked } = request;
         let resource = &served.resource;
+        if let Some(why) = &resource.facts.refused {
+            return Err(Status::not_implemented(why.as_str()));
+        }
         settle_namespace(served, &namespace, &mut object)?;
         if !object.resource_version().is_empty() {
             return Err(Status::plain_error("resourceVersion should not be set on objects to be created"));
         }
         metadata::dedup_owners(cx, &mut object);
+        metadata::take_empty_liens(&mut object);
         let generated = object.name().is_empty() && !object.meta_str("generateName").is_empty();
         let name = object.name().to_owned();
         let group_resource = resource.group_resource();
@@ -50,46 +55,87 @@ impl Registry {
             groups: &cx.user.groups,
             dry_run: cx.dry_run,
             old: None,
+            warn: &|text| cx.warn(text),
         };
         self.settings.admission.mutate(&attributes, &mut object, self).await?;
-        for attempt in 1.. {
+        let object = served.to_stored(object);
+        if !generated {
+            return self.finish_create(cx, served, &attributes, object).await;
+        }
+        for _ in 1..NAME_ATTEMPTS {
             let mut candidate = object.clone();
-            if generated {
-                let name = generated_name(object.meta_str("generateName"));
-                metadata_mut(&mut candidate).insert("name".to_owned(), json!(name));
-            }
-            self.prepare_create(cx, served, &mut candidate);
-            let errors = self.validate_create(cx, served, &candidate);
-            if !errors.is_empty() {
-                return Err(self.invalid(served, candidate.name(), &errors));
-            }
-            self.settings.admission.validate(&attributes, Some(&candidate), self).await?;
-            match self.store_new(cx, served, &candidate).await {
-                Err(status) if generated && status.reason == "AlreadyExists" && attempt < NAME_ATTEMPTS => {}
+            let name = generated_name(object.meta_str("generateName"));
+            metadata_mut(&mut candidate).insert("name".to_owned(), json!(name));
+            match self.finish_create(cx, served, &attributes, candidate).await {
+                Err(status) if status.reason == "AlreadyExists" => {}
                 result => return result,
             }
         }
-        Err(Status::already_exists(&group_resource, &name))
+        Err(Status::already_exists(&group_resource, object.meta_str("generateName")))
     }
 
-    async fn store_new(&self, cx: &Context, served: &Served, object: &Object) -> Result<Arc<Entry>, Status> {
+    /// The stages after mutating admission, for an object that has a name.
+    async fn finish_create(
+        &self,
+        cx: &Context,
+        served: &Served,
+        attributes: &Attributes<'_>,
+        mut object: Object,
+    ) -> Result<Arc<Entry>, Status> {
+        let asked = if served.resource.facts.allocates { object.clone() } else { Object::new() };
+        self.prepare_create(cx, served, &mut object);
+        let held = self.allocate_create(cx, served, &asked, &mut object)?;
+        let errors = self.validate_create(cx, served, &object);
+        if !errors.is_empty() {
+            return Err(self.invalid(served, object.name(), &errors));
+        }
+        self.settings.admission.validate(attributes, Some(&object), self).await?;
+        self.store_new(cx, served, &object, held).await
+    }
+
+    async fn store_new(
+        &self,
+        cx: &Context,
+        served: &Served,
+        object: &Object,
+        held: Held,
+    ) -> Result<Arc<Entry>, Status> {
         let key = served.stored.key(object.namespace(), object.name());
-        let value = crate::encode(object);
         if cx.dry_run {
             self.storage().catch_up().await?;
             return match served.stored.cache.get(&key) {
                 Some(existing) => Err(exists(served, &existing)),
-                None => Ok(Arc::new(self.storage().entry(&served.stored, &key, 0, value))),
+                None => Ok(Arc::new(self.storage().entry(&served.stored, &key, 0, crate::encode(object)))),
             };
         }
+        if held.is_empty() {
+            return self.write_new(served, &key, object).await;
+        }
+        if let Some(existing) = served.stored.cache.get(&key) {
+            return Err(exists(served, &existing));
+        }
+        self.settle(&held, object).await?;
+        let result = self.write_new(served, &key, object).await;
+        self.conclude(held, result.is_ok()).await;
+        result
+    }
+
+    async fn write_new(&self, served: &Served, key: &str, object: &Object) -> Result<Arc<Entry>, Status> {
+        let value = served.stored_form(object);
         let put = Put { value, ttl: self.ttl(served) };
-        match self.storage().write(&served.stored, &key, Expect::Absent, Some(put.clone())).await? {
-            Written::Applied(revision) => Ok(Arc::new(self.storage().entry(&served.stored, &key, revision, put.value))),
+        match self.storage().write(&served.stored, key, Expect::Absent, Some(put.clone())).await? {
+            Written::Applied(revision) => Ok(self.written(served, key, revision, put.value)),
             Written::Conflict(existing) => Err(match existing {
                 Some(existing) => exists(served, &existing),
                 None => Status::already_exists(&served.resource.group_resource(), object.name()),
             }),
         }
+    }
+
+    /// What was written at a revision: the cache has it already, unless somebody has written again since.
+    pub(crate) fn written(&self, served: &Served, key: &str, revision: u64, value: bytes::Bytes) -> Arc<Entry> {
+        let cached = served.stored.cache.get(key).filter(|entry| entry.revision == revision);
+        cached.unwrap_or_else(|| Arc::new(self.storage().entry(&served.stored, key, revision, value)))
     }
 
     /// What a new object gets and what a client may not give it.

@@ -2,7 +2,7 @@
 
 use pawl_meta::object::Object;
 use pawl_meta::{Cause, Details, GroupVersion, Status, go};
-use pawl_schema::{DecodeError, Decoded, Finding, decode_json, decode_value, syntax_error, yaml};
+use pawl_schema::{DecodeError, Decoded, Finding, NodeId, Schema, decode_json, decode_value, syntax_error, yaml};
 use serde_json::Value;
 
 use crate::{Context, Registry, Served};
@@ -93,6 +93,28 @@ impl Registry {
             }
         }
         Ok(self.defaulted(served, object))
+    }
+
+    /// Decodes the body of a subresource, which is no object of a resource.
+    pub fn decode_as(&self, schema: &Schema, root: NodeId, encoding: Encoding, body: &[u8]) -> Result<Object, Status> {
+        let decoded = match encoding {
+            Encoding::Json => decode_json(schema, root, body),
+            Encoding::Yaml => {
+                let parsed = yaml::parse(&String::from_utf8_lossy(body)).map_err(Status::bad_request)?;
+                decode_value(schema, root, parsed.value)
+            }
+            Encoding::Protobuf => {
+                let decoded =
+                    pawl_protobuf::open(body).and_then(|envelope| crate::protobuf().decode(root, envelope.raw));
+                return decoded.map(|d| d.object).map_err(|e| Status::bad_request(e.to_string()));
+            }
+        };
+        decoded.map(|d| d.object).map_err(|e| match e {
+            DecodeError::Syntax(why) => {
+                Status::bad_request(format!("couldn't get version/kind; json parse error: {why}"))
+            }
+            DecodeError::Type(why) => Status::bad_request(why),
+        })
     }
 
     /// Fields that the message has and the type has not are only told: clients send newer messages than servers know.

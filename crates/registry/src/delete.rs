@@ -62,6 +62,7 @@ impl Registry {
                 groups: &cx.user.groups,
                 dry_run: cx.dry_run,
                 old: Some(&old),
+                warn: &|text| cx.warn(text),
             };
             self.settings.admission.validate(&attributes, None, self).await?;
             let verdict = pawl_deletion::judge(&Deletion {
@@ -79,7 +80,7 @@ impl Registry {
                 Verdict::Remove(object) => (None, object),
                 Verdict::Mark(mut object) => {
                     self.prepare_kind_deletion(served, &mut object);
-                    (Some(Put { value: crate::encode(&object), ttl: self.ttl(served) }), object)
+                    (Some(Put { value: served.stored_form(&object), ttl: self.ttl(served) }), object)
                 }
             };
             let value = crate::encode(&object);
@@ -90,7 +91,10 @@ impl Registry {
                 return Ok(if gone { Deleted::Gone(entry) } else { Deleted::Waiting(entry) });
             }
             match self.storage().write(&served.stored, &key, Expect::Revision(entry.revision), put).await? {
-                Written::Applied(_) if gone => return Ok(Deleted::Gone(shown(entry.revision))),
+                Written::Applied(_) if gone => {
+                    self.release_all(served, &object).await;
+                    return Ok(Deleted::Gone(shown(entry.revision)));
+                }
                 Written::Applied(revision) => return Ok(Deleted::Waiting(shown(revision))),
                 Written::Conflict(now) => current = now,
             }

@@ -132,6 +132,11 @@ impl Readable {
         &self.value
     }
 
+    /// The value of a selectable field, by its place among the resource's.
+    pub(crate) fn field(&self, at: usize) -> Option<&str> {
+        self.fields.get(at).map(|value| &**value)
+    }
+
     pub fn label(&self, key: &str) -> Option<&str> {
         self.labels.iter().find(|(k, _)| &**k == key).map(|(_, v)| &**v)
     }

@@ -3,15 +3,20 @@
 //! Owns the watch cache, the table of resources and the retry loop of the compare-and-swap: on a conflict every stage of a
 //! write runs again on what is there now. It knows nothing of HTTP; errors are [`pawl_meta::Status`].
 
+mod allocation;
+mod binding;
 mod cache;
 mod context;
 mod create;
 mod decoding;
 mod delete;
 mod entry;
+mod eviction;
+mod forms;
 mod listing;
 mod metadata;
 mod patch;
+mod rewrite;
 mod scale;
 mod stages;
 mod storage;
@@ -30,6 +35,7 @@ use pawl_meta::Status;
 use pawl_meta::object::Object;
 use tokio::sync::watch;
 
+pub use allocation::{AddressRange, PortRange, ServiceRanges};
 pub use cache::{Cache, Scope};
 pub use context::{Context, User};
 pub use create::CreateRequest;
@@ -51,6 +57,8 @@ pub struct Settings {
     /// The gate `InUseProtection`: liens hold objects.
     pub liens: bool,
     pub event_ttl: std::time::Duration,
+    /// What services get their addresses and ports from.
+    pub services: ServiceRanges,
 }
 
 /// Everything that is stored, and the way to it.
@@ -59,6 +67,7 @@ pub struct Registry {
     table: ArcSwap<Table>,
     table_changes: watch::Sender<()>,
     settings: Settings,
+    reservations: allocation::Reservations,
 }
 
 impl Registry {
@@ -73,7 +82,9 @@ impl Registry {
         let table = Table::new(resources, 0);
         let revision = storage.load(&table).await?;
         let table = ArcSwap::from_pointee(table);
-        Ok((Self { storage, table, table_changes: watch::Sender::new(()), settings }, revision))
+        let table_changes = watch::Sender::new(());
+        let reservations = allocation::Reservations::default();
+        Ok((Self { storage, table, table_changes, settings, reservations }, revision))
     }
 
     /// Keeps the caches up to date. Returns only when the store's watch ends.
@@ -130,10 +141,13 @@ impl Registry {
     }
 
     pub async fn list(&self, served: &Served, request: &ListRequest) -> Result<Page, Status> {
-        listing::list(&self.storage, &served.stored, request).await
+        let selection = served.stored_selection(request.selection.clone());
+        let request = ListRequest { selection, ..request.clone() };
+        listing::list(&self.storage, &served.stored, &request).await
     }
 
-    pub async fn watch(&self, served: &Served, request: WatchRequest) -> Result<Watcher, Status> {
+    pub async fn watch(&self, served: &Served, mut request: WatchRequest) -> Result<Watcher, Status> {
+        request.selection = served.stored_selection(request.selection);
         Watcher::start(Arc::clone(&self.storage), Arc::clone(&served.stored), request).await
     }
 

@@ -140,6 +140,16 @@ pub fn dedup_owners(cx: &Context, object: &mut Object) {
     }
 }
 
+/// Takes away an explicit empty list of liens. Says whether there was one.
+pub fn take_empty_liens(object: &mut Object) -> bool {
+    let metadata = metadata_mut(object);
+    let empty = metadata.get("liens").is_some_and(|l| l.as_array().is_none_or(Vec::is_empty));
+    if empty {
+        metadata.remove("liens");
+    }
+    empty
+}
+
 fn labels(object: &Object, errors: &mut Errors) {
     let path = FieldPath::of("metadata").child("labels");
     for (key, value) in object.labels().into_iter().flatten() {
@@ -183,14 +193,16 @@ fn owners(object: &Object, errors: &mut Errors) {
             }
         }
         if version.group.is_empty() && text("kind") == "Event" {
-            errors.invalid(&path, owner.clone(), "/v1, Kind=Event is disallowed from being an owner");
+            let shown = shown_owners(std::slice::from_ref(owner));
+            let shown = shown.trim_start_matches('[').trim_end_matches(']');
+            errors.invalid_shown(&path, shown, "/v1, Kind=Event is disallowed from being an owner");
         }
         if owner.get("controller").and_then(Value::as_bool) == Some(true) {
             let name = format!("{}/{}", text("kind"), text("name"));
             match &controller {
-                Some(first) => errors.invalid(
+                Some(first) => errors.invalid_shown(
                     &path,
-                    Value::Array(owners.clone()),
+                    shown_owners(owners),
                     format!(
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {name}"
                     ),
@@ -199,6 +211,14 @@ fn owners(object: &Object, errors: &mut Errors) {
             }
         }
     }
+}
+
+/// References as Go prints them: fields in the order of their declaration.
+fn shown_owners(owners: &[Value]) -> String {
+    let schema = pawl_kinds::schema();
+    let node = schema.named("meta.v1.ObjectMeta").and_then(|meta| schema.at(meta, "ownerReferences"));
+    let list = Value::Array(owners.to_vec());
+    node.map_or_else(|| list.to_string(), |node| schema.print(node, &list))
 }
 
 fn finalizer_names(object: &Object, errors: &mut Errors) {

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use pawl_apply::{FieldSet, PatchError, Typed, Writer, json_patch, merge_patch, strategic};
+use pawl_kinds::{Resource, rules};
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Cause, Details, Errors, GroupKind, GroupVersion, Status, go, time};
 use pawl_schema::{
@@ -31,6 +32,8 @@ pub struct PatchRequest<'a> {
     pub validation: FieldValidation,
     /// Takes over fields that others own.
     pub force: bool,
+    /// Why the user may not create the object, when that is so.
+    pub create_refused: Option<Status>,
 }
 
 /// A patch that has been read.
@@ -54,7 +57,9 @@ impl Registry {
             name: request.name,
             subresource: request.subresource,
             creates: apply && request.subresource.is_empty(),
+            create_refused: request.create_refused.clone(),
             tracked: apply,
+            replaces: false,
             change: Box::new(change),
         };
         self.update(cx, served, update).await
@@ -84,7 +89,10 @@ impl Registry {
             }
             Patch::Apply(_) => (document, None),
         };
-        let shown = shown.unwrap_or_else(|| patched.to_string());
+        let shown = shown.unwrap_or_else(|| {
+            let before = Value::Object(old.clone());
+            served.resource.schema.print_patched(served.resource.root, &patched, &before)
+        });
         let wrong = |why: &str| {
             let mut errors = Errors::new();
             errors.invalid(&"patch", shown.as_str(), why);
@@ -234,28 +242,28 @@ fn read_intent(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Res
 }
 
 /// What a resource looks like to apply.
-pub(crate) fn typed(served: &Served) -> Typed<'static> {
-    Typed::new(served.resource.schema, served.resource.root)
+pub(crate) fn typed(served: &Served) -> Typed<'_> {
+    let typed = Typed::new(served.resource.schema, served.resource.root);
+    match &served.forms {
+        Some(forms) => typed.with_versions(forms),
+        None => typed,
+    }
 }
 
 /// Fields that a write through this way cannot change.
 pub(crate) fn reset_fields(served: &Served, subresource: &str) -> FieldSet<'static> {
-    let facts = &served.resource.facts;
-    let paths: Vec<&str> = match subresource {
-        "" => facts.status.iter().map(String::as_str).collect(),
-        _ => served
-            .resource
-            .schema
-            .object(served.resource.root)
-            .into_iter()
-            .flat_map(|object| object.fields.iter())
-            .map(|field| &*field.name)
-            .filter(|name| {
-                !facts.status.iter().any(|s| s == name) && !matches!(*name, "metadata" | "kind" | "apiVersion")
-            })
-            .collect(),
+    let Resource { facts, schema, root } = &served.resource;
+    if subresource.is_empty() {
+        return FieldSet::of_fields(facts.status.iter().map(String::as_str).collect::<Vec<_>>()).into_owned();
+    }
+    let owned = rules::owned_fields(&served.resource, subresource);
+    let is_owned = |name: &str| match owned {
+        Some(owned) => owned.contains(&name),
+        None => facts.status.iter().any(|status| status == name),
     };
-    FieldSet::of_fields(paths).into_owned()
+    let fields = schema.object(*root).into_iter().flat_map(|object| object.fields.iter()).map(|field| &*field.name);
+    let paths = fields.filter(|name| !is_owned(name) && !matches!(*name, "metadata" | "kind" | "apiVersion"));
+    FieldSet::of_fields(paths.collect::<Vec<_>>()).into_owned()
 }
 
 pub(crate) fn apply_error(served: &Served, error: pawl_apply::Error) -> Status {

@@ -4,19 +4,20 @@ use pawl_apply::scale::{Replicas, to_parent, to_scale};
 use pawl_apply::{FieldSet, Typed, Writer, json_patch, merge_patch, strategic, track_update};
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Errors, FieldPath, GroupKind, Status, go, time};
-use pawl_schema::{decode_json, decode_value, yaml};
+use pawl_schema::{Finding, decode_json, decode_value, yaml};
 use serde_json::{Map, Value, json};
 
+use crate::decoding::{warn, with_causes};
 use crate::patch::{PatchKind, apply_error, refused};
-use crate::{Context, Encoding, Registry, Served, UpdateRequest};
+use crate::{Context, Encoding, FieldValidation, Registry, Served, UpdateRequest};
 
 const API_VERSION: &str = "autoscaling/v1";
 const REPLICAS: &[&str] = &["spec", "replicas"];
 
 /// A new Scale, or a patch of the present one.
 pub enum ScaleChange<'a> {
-    Replace { encoding: Encoding, body: &'a [u8] },
-    Patch { kind: PatchKind, body: &'a [u8], force: bool },
+    Replace { encoding: Encoding, body: &'a [u8], validation: FieldValidation },
+    Patch { kind: PatchKind, body: &'a [u8], force: bool, validation: FieldValidation },
 }
 
 impl Registry {
@@ -39,7 +40,9 @@ impl Registry {
             name,
             subresource: "scale",
             creates: false,
+            create_refused: None,
             tracked: true,
+            replaces: false,
             change: Box::new(|old| match old {
                 Some(old) => changed(cx, served, old, &change),
                 None => Err(Status::not_found(&served.resource.group_resource(), name)),
@@ -91,7 +94,7 @@ fn changed(cx: &Context, served: &Served, old: &Object, change: &ScaleChange<'_>
     let writer = Writer { manager: &cx.manager, api_version: API_VERSION, subresource: "scale", time: &now };
     let typed = scale_type()?;
     let mut scale = match change {
-        ScaleChange::Patch { kind: PatchKind::Apply, body, force } => {
+        ScaleChange::Patch { kind: PatchKind::Apply, body, force, .. } => {
             let intent = yaml::parse(&String::from_utf8_lossy(body)).map_err(Status::bad_request)?.value;
             let Value::Object(intent) = intent else {
                 return Err(Status::bad_request("error decoding YAML: not an object"));
@@ -99,7 +102,7 @@ fn changed(cx: &Context, served: &Served, old: &Object, change: &ScaleChange<'_>
             pawl_apply::apply(&typed, Some(&before), intent, &writer, *force, &FieldSet::new()).map_err(failed)?.object
         }
         change => {
-            let mut scale = decode(&typed, &before, change)?;
+            let mut scale = decode(cx, &typed, &before, change)?;
             track_update(&typed, Some(&before), &mut scale, &writer, &FieldSet::new()).map_err(failed)?;
             scale
         }
@@ -126,40 +129,71 @@ fn changed(cx: &Context, served: &Served, old: &Object, change: &ScaleChange<'_>
     Ok(new)
 }
 
-fn decode(typed: &Typed<'_>, before: &Object, change: &ScaleChange<'_>) -> Result<Object, Status> {
+fn decode(cx: &Context, typed: &Typed<'_>, before: &Object, change: &ScaleChange<'_>) -> Result<Object, Status> {
     let document = || Value::Object(before.clone());
-    let value = match change {
-        ScaleChange::Replace { encoding: Encoding::Json, body } => {
-            let decoded = decode_json(typed.schema, typed.root, body);
-            return decoded.map(|d| d.object).map_err(|e| Status::bad_request(e.to_string()));
-        }
-        ScaleChange::Replace { encoding: Encoding::Protobuf, body } => {
+    let (value, validation) = match change {
+        ScaleChange::Replace { encoding: Encoding::Protobuf, body, .. } => {
             let decoded =
                 pawl_protobuf::open(body).and_then(|envelope| crate::protobuf().decode(typed.root, envelope.raw));
             return decoded.map(|d| d.object).map_err(|e| Status::bad_request(e.to_string()));
         }
-        ScaleChange::Replace { body, .. } => {
-            yaml::parse(&String::from_utf8_lossy(body)).map_err(Status::bad_request)?.value
+        ScaleChange::Replace { encoding, body, validation } => {
+            let decoded = match encoding {
+                Encoding::Yaml => {
+                    let parsed = yaml::parse(&String::from_utf8_lossy(body)).map_err(Status::bad_request)?;
+                    decode_value(typed.schema, typed.root, parsed.value)
+                }
+                _ => decode_json(typed.schema, typed.root, body),
+            };
+            let decoded = decoded.map_err(|e| Status::bad_request(e.to_string()))?;
+            let refuse = |texts: &str| {
+                let why = format!("strict decoding error: {texts}");
+                Status::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {why}"))
+            };
+            report(cx, *validation, &decoded.findings, refuse)?;
+            return Ok(decoded.object);
         }
-        ScaleChange::Patch { kind: PatchKind::Json, body, .. } => {
-            json_patch::apply(document(), body).map_err(refused)?
+        ScaleChange::Patch { kind: PatchKind::Json, body, validation, .. } => {
+            (json_patch::apply(document(), body).map_err(refused)?, validation)
         }
-        ScaleChange::Patch { kind, body, .. } => {
+        ScaleChange::Patch { kind, body, validation, .. } => {
             let patch: Value = serde_json::from_slice(body).map_err(|_| {
                 Status::bad_request(format!("error decoding patch: {}", pawl_schema::syntax_error(body)))
             })?;
-            match kind {
+            let patched = match kind {
                 PatchKind::Strategic => strategic::apply(typed, document(), patch).map_err(refused)?,
                 _ => merge_patch::apply(document(), patch),
-            }
+            };
+            (patched, validation)
         }
     };
-    let shown = value.to_string();
-    decode_value(typed.schema, typed.root, value).map(|d| d.object).map_err(|error| {
+    let shown = typed.schema.print_patched(typed.root, &value, &document());
+    let wrong = |why: &str| {
         let mut errors = Errors::new();
-        errors.invalid(&"patch", shown.as_str(), error.to_string());
+        errors.invalid(&"patch", shown.as_str(), why);
         Status::invalid(&GroupKind::default(), "", &errors)
-    })
+    };
+    let decoded = decode_value(typed.schema, typed.root, value).map_err(|e| wrong(&e.to_string()))?;
+    report(cx, *validation, &decoded.findings, |texts| wrong(&format!("strict decoding error: {texts}")))?;
+    Ok(decoded.object)
+}
+
+/// Tells or refuses what does not belong into a Scale.
+fn report(
+    cx: &Context,
+    validation: FieldValidation,
+    findings: &[Finding],
+    refuse: impl Fn(&str) -> Status,
+) -> Result<(), Status> {
+    let texts: Vec<String> = findings.iter().map(Finding::message).collect();
+    match validation {
+        FieldValidation::Strict if !texts.is_empty() => Err(with_causes(refuse(&texts.join(", ")), findings)),
+        FieldValidation::Warn => {
+            warn(cx, texts);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn scale_type() -> Result<Typed<'static>, Status> {
@@ -169,7 +203,7 @@ fn scale_type() -> Result<Typed<'static>, Status> {
 }
 
 /// A selector as one line: `app=a,tier in (x,y)`.
-fn selector_text(selector: Option<&Value>) -> String {
+pub(crate) fn selector_text(selector: Option<&Value>) -> String {
     let Some(Value::Object(selector)) = selector else { return String::new() };
     let nested = selector.contains_key("matchLabels") || selector.contains_key("matchExpressions");
     let labels = if nested { selector.get("matchLabels").and_then(Value::as_object) } else { Some(selector) };

@@ -1,5 +1,6 @@
 //! The stages of a write that depend on the kind: defaults, preparation, validation, ownership of fields.
 
+use pawl_admission::{Attributes, Operation};
 use pawl_apply::Writer;
 use pawl_kinds::rules::{self, MetadataPass, Prepare};
 use pawl_meta::object::Object;
@@ -25,6 +26,32 @@ impl Registry {
         let writer = Writer { manager: &cx.manager, api_version: &api_version, subresource, time: &now };
         let reset = reset_fields(served, subresource);
         pawl_apply::track_update(&typed(served), old, new, &writer, &reset).map_err(|e| apply_error(served, e))
+    }
+
+    /// Lets admission see what is posted below an object.
+    pub(crate) async fn admit_below(
+        &self,
+        cx: &Context,
+        served: &Served,
+        (subresource, kind): (&str, &str),
+        (namespace, name): (&str, &str),
+        object: &mut Object,
+    ) -> Result<(), Status> {
+        let resource = served.resource.group_resource();
+        let attributes = Attributes {
+            operation: Operation::Create,
+            resource: &resource,
+            kind,
+            subresource,
+            namespace,
+            name,
+            user: &cx.user.name,
+            groups: &cx.user.groups,
+            dry_run: cx.dry_run,
+            old: None,
+        };
+        self.settings.admission.mutate(&attributes, object, self).await?;
+        self.settings.admission.validate(&attributes, Some(object), self).await
     }
 
     pub(crate) fn set_defaults(&self, served: &Served, object: &mut Object) {

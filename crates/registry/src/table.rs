@@ -4,11 +4,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use pawl_kinds::Resource;
 use pawl_kv::Revision;
 use pawl_meta::GroupResource;
+use pawl_meta::object::Object;
 
 use crate::cache::{Cache, Objects};
+use crate::forms::KindForms;
 
 /// The root of all keys.
 pub const ROOT: &str = "/registry/";
@@ -17,6 +20,10 @@ pub const ROOT: &str = "/registry/";
 #[derive(Debug)]
 pub struct Served {
     pub resource: Resource,
+    /// `apps/v1`
+    pub(crate) api_version: String,
+    /// The forms of its kind, where its versions differ in shape.
+    pub(crate) forms: Option<KindForms>,
     pub stored: Arc<Stored>,
     /// How answers begin: `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"`.
     pub head: String,
@@ -37,6 +44,19 @@ pub struct Stored {
     /// Names of selectable fields.
     pub select: Vec<String>,
     pub cache: Cache,
+}
+
+impl Served {
+    /// The bytes in which an object is stored.
+    pub(crate) fn stored_form(&self, object: &Object) -> Bytes {
+        let (facts, schema, root) = (&self.resource.facts, self.resource.schema, self.stored_root());
+        if facts.stored_as_json || !schema.holds_empties(root, object) {
+            return crate::encode(object);
+        }
+        let mut object = object.clone();
+        schema.drop_empties(root, &mut object);
+        crate::encode(&object)
+    }
 }
 
 impl Stored {
@@ -97,7 +117,9 @@ impl Table {
         let name = (facts.group.clone(), facts.version.clone(), facts.plural.clone());
         self.by_name.insert(name, self.served.len());
         let item_head = "{\"metadata\":{\"resourceVersion\":\"";
-        self.served.push(Arc::new(Served { resource, stored, head, item_head }));
+        let forms = pawl_kinds::convert::forms(&facts.type_name).map(KindForms);
+        let api_version = resource.group_version().to_string();
+        self.served.push(Arc::new(Served { resource, api_version, forms, stored, head, item_head }));
     }
 
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Served>> {

@@ -21,8 +21,12 @@ pub struct UpdateRequest<'a> {
     pub subresource: &'a str,
     /// Whether an object that does not exist may be created by this.
     pub creates: bool,
+    /// Why the user may not create it, when that is so.
+    pub create_refused: Option<Status>,
     /// The change says itself who owns what: apply does.
     pub tracked: bool,
+    /// The new object comes whole from a client (PUT): its uid is a condition, and liens that it does not mention stay.
+    pub replaces: bool,
     /// Makes the new object from the present one; called again after a conflict.
     pub change: Change<'a>,
 }
@@ -54,6 +58,9 @@ impl Registry {
             let Some(entry) = &current else {
                 if !request.creates {
                     return Err(Status::not_found(&resource.group_resource(), request.name));
+                }
+                if let Some(status) = request.create_refused {
+                    return Err(status);
                 }
                 let object = (request.change)(None)?;
                 check_name(&object, request.name)?;
@@ -91,7 +98,8 @@ impl Registry {
         request: &mut UpdateRequest<'_>,
     ) -> Result<Attempt, Status> {
         let resource = &served.resource;
-        let mut new = (request.change)(Some(old))?;
+        let shown = served.to_served(old);
+        let mut new = (request.change)(Some(&shown))?;
         settle_namespace(served, request.namespace, &mut new)?;
         let group_resource = resource.group_resource();
         let attributes = Attributes {
@@ -104,16 +112,21 @@ impl Registry {
             user: &cx.user.name,
             groups: &cx.user.groups,
             dry_run: cx.dry_run,
-            old: Some(old),
+            old: Some(&shown),
+            warn: &|text| cx.warn(text),
         };
         check_name(&new, request.name)?;
         metadata::dedup_owners(cx, &mut new);
+        settle_liens(cx, &mut new, old, request.replaces);
         if !request.tracked {
-            self.track(cx, served, request.subresource, Some(old), &mut new)?;
+            self.track(cx, served, request.subresource, Some(&shown), &mut new)?;
         }
         self.settings.admission.mutate(&attributes, &mut new, self).await?;
+        let mut new = served.to_stored(new);
         let version = new.resource_version().to_owned();
-        check_uid(served, &new, old, request.name)?;
+        if request.replaces {
+            check_uid(served, &new, old, request.name)?;
+        }
         match version.as_str() {
             "" | "0" if !resource.facts.unconditional && request.subresource.is_empty() => {
                 let mut errors = Errors::new();
@@ -132,12 +145,13 @@ impl Registry {
             }
         }
         self.prepare_update(cx, served, request.subresource, &mut new, old);
+        let held = self.allocate_update(cx, served, request.subresource, &mut new, old)?;
         let errors = self.validate_update(cx, served, request.subresource, &new, old);
         if !errors.is_empty() {
             return Err(self.invalid(served, request.name, &errors));
         }
         self.settings.admission.validate(&attributes, Some(&new), self).await?;
-        let value = crate::encode(&new);
+        let value = if cx.dry_run { crate::encode(&new) } else { served.stored_form(&new) };
         let unchanged = entry.readable().is_some_and(|r| *r.value() == value);
         if unchanged && !pawl_deletion::completes(&new, traits(served)) {
             return Ok(Attempt::Done(Arc::clone(entry)));
@@ -149,11 +163,15 @@ impl Registry {
         // The change that takes away the last thing that held a deletion completes it.
         let gone = pawl_deletion::completes(&new, traits(served));
         let put = (!gone).then(|| Put { value: value.clone(), ttl: self.ttl(served) });
-        match self.storage().write(&served.stored, key, Expect::Revision(revision), put).await? {
-            Written::Applied(written) => {
-                let shown = if gone { revision } else { written };
-                Ok(Attempt::Done(Arc::new(self.storage().entry(&served.stored, key, shown, value))))
+        self.settle(&held, &new).await?;
+        let written = self.storage().write(&served.stored, key, Expect::Revision(revision), put).await;
+        self.conclude(held, matches!(written, Ok(Written::Applied(_)))).await;
+        match written? {
+            Written::Applied(_) if gone => {
+                self.release_all(served, &new).await;
+                Ok(Attempt::Done(Arc::new(self.storage().entry(&served.stored, key, revision, value))))
             }
+            Written::Applied(written) => Ok(Attempt::Done(self.written(served, key, written, value))),
             Written::Conflict(now) => Ok(Attempt::Again(now)),
         }
     }
@@ -164,8 +182,11 @@ impl Registry {
         let was = old.metadata().cloned().unwrap_or_default();
         let metadata = metadata_mut(new);
         metadata.remove("selfLink");
-        for field in ["creationTimestamp", "deletionTimestamp", "generation"] {
-            restore(metadata, &was, field);
+        restore(metadata, &was, "generation");
+        for field in ["creationTimestamp", "deletionTimestamp"] {
+            if was.contains_key(field) {
+                restore(metadata, &was, field);
+            }
         }
         for field in ["uid", "deletionGracePeriodSeconds"] {
             if !metadata.contains_key(field) {
@@ -200,6 +221,14 @@ fn restore(metadata: &mut Object, was: &Object, field: &str) {
     };
 }
 
+/// A client that does not know liens must not drop them; an empty list says that they should go.
+fn settle_liens(cx: &Context, new: &mut Object, old: &Object, replaces: bool) {
+    let mentioned = metadata::take_empty_liens(new) || !new.meta_strings("liens").is_empty();
+    if replaces && pawl_deletion::carry_over(new, old, mentioned) {
+        cx.warn("metadata.liens was not in the request and was kept; send an empty list to remove all liens");
+    }
+}
+
 /// The name in the object must be the one in the URL.
 fn check_name(object: &Object, name: &str) -> Result<(), Status> {
     match object.name() {
@@ -214,7 +243,7 @@ fn check_name(object: &Object, name: &str) -> Result<(), Status> {
 }
 
 /// A uid in the new object is a condition.
-fn check_uid(served: &Served, new: &Object, old: &Object, name: &str) -> Result<(), Status> {
+pub(crate) fn check_uid(served: &Served, new: &Object, old: &Object, name: &str) -> Result<(), Status> {
     let uid = new.uid();
     if uid.is_empty() || uid == old.uid() {
         return Ok(());

@@ -213,7 +213,10 @@ impl Seed<'_, '_> {
 
     /// Notes that a value has the wrong type and reads on.
     fn mismatch(&self, what: &str) -> Value {
-        let go = &self.node().go;
+        self.mismatch_with(what, &self.node().go)
+    }
+
+    fn mismatch_with(&self, what: &str, go: &str) -> Value {
         let text = match self.place.go_field() {
             Some(field) => format!("json: cannot unmarshal {what} into Go struct field {field} of type {go}"),
             None => format!("json: cannot unmarshal {what} into Go value of type {go}"),
@@ -299,9 +302,7 @@ impl Seed<'_, '_> {
                     Err(error) => self.refuse(error.to_owned()),
                 };
             }
-            Scalar::Time | Scalar::MicroTime | Scalar::Duration => {
-                return self.refuse("json: cannot unmarshal number into Go value of type string".to_owned());
-            }
+            Scalar::Time | Scalar::MicroTime | Scalar::Duration => return self.mismatch_with("number", "string"),
             Scalar::String | Scalar::Bytes | Scalar::Bool => return self.mismatch("number"),
         };
         if ok { Value::Number(number) } else { self.mismatch(&format!("number {}", literal(&number))) }
@@ -333,11 +334,9 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
         Ok(match self.node().kind {
             NodeKind::Any | NodeKind::Scalar(Scalar::Bool) => Value::Bool(v),
             NodeKind::Scalar(Scalar::Time | Scalar::MicroTime | Scalar::Duration) => {
-                self.refuse("json: cannot unmarshal bool into Go value of type string".to_owned())
+                self.mismatch_with("bool", "string")
             }
-            NodeKind::Scalar(Scalar::IntOrString) => {
-                self.refuse("json: cannot unmarshal bool into Go value of type int32".to_owned())
-            }
+            NodeKind::Scalar(Scalar::IntOrString) => self.mismatch_with("bool", "int32"),
             NodeKind::Scalar(Scalar::Quantity) => self.refuse(pawl_meta::quantity::FORMAT_ERROR.to_owned()),
             _ => self.mismatch("bool"),
         })
@@ -449,6 +448,9 @@ impl Seed<'_, '_> {
 
     /// What an explicit null means for a field that is always written: nil where Go has nil, else the zero value.
     fn null_of(&self, field: &crate::Field) -> Option<Value> {
+        if field.keep_empty {
+            return Some(Value::Array(Vec::new()));
+        }
         let nil = field.pointer
             || self.schema.node(field.node).nullable
             || matches!(self.schema.node(field.node).kind, NodeKind::List(_) | NodeKind::Map(_) | NodeKind::Any);
@@ -499,11 +501,10 @@ impl<'de> DeserializeSeed<'de> for Untyped<'_, '_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        let any = SCHEMA_ANY.with(|(schema, node)| {
+        SCHEMA_ANY.with(|(schema, node)| {
             let seed = Seed { schema, node: *node, context: self.seed.context, place: self.seed.place };
             seed.deserialize(deserializer)
-        });
-        any
+        })
     }
 }
 

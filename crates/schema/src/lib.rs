@@ -4,7 +4,9 @@
 //! records unknown and duplicate fields, and the reading of YAML. It knows nothing of requests, of storage or of who asks.
 
 mod decode;
+mod empties;
 mod go_json;
+mod print;
 mod shape;
 pub mod yaml;
 mod zero;

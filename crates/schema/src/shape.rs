@@ -1,6 +1,7 @@
 //! The shape of objects: a graph of nodes, built once per set of types and shared by everything that reads objects.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -8,11 +9,19 @@ use serde_json::Value;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(u32);
 
+impl NodeId {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// A set of types that refer to each other.
 #[derive(Debug, Default)]
 pub struct Schema {
-    nodes: Vec<Node>,
+    pub(crate) nodes: Vec<Node>,
     names: HashMap<Box<str>, NodeId>,
+    /// Below which nodes empty lists are to be looked for; worked out on first use.
+    pub(crate) empties: OnceLock<Box<[bool]>>,
 }
 
 /// What may stand at one place of an object.
@@ -101,6 +110,8 @@ pub struct Field {
     /// For a field of an embedded struct: the numbers of the messages around it in protobuf, outermost first.
     pub inline: Vec<u32>,
     pub required: bool,
+    /// An explicit empty list is kept: that it was sent means something.
+    pub keep_empty: bool,
     pub default: Option<Value>,
     pub allowed: Vec<Box<str>>,
     /// The struct that declares the field, where it is not the object's own type (embedded structs).
@@ -196,6 +207,7 @@ impl Field {
             number: 0,
             inline: Vec::new(),
             required: false,
+            keep_empty: false,
             default: None,
             allowed: Vec::new(),
             owner: None,
@@ -256,7 +268,7 @@ impl SchemaBuilder {
             .map(|(name, _)| name.to_string())
             .collect();
         if missing.is_empty() {
-            Ok(Schema { nodes: self.nodes.into_iter().flatten().collect(), names: self.names })
+            Ok(Schema { nodes: self.nodes.into_iter().flatten().collect(), names: self.names, empties: OnceLock::new() })
         } else {
             Err(missing)
         }

@@ -51,12 +51,7 @@ impl<'t> Loader<'t> {
     fn next(&mut self) -> Result<(Event<'t>, usize), String> {
         match self.parser.next() {
             Some(Ok((event, span))) => Ok((event, span.start.line())),
-            Some(Err(error)) => {
-                // Go counts lines from zero and leaves the first one out.
-                let line = error.marker().line();
-                let place = if line > 1 { format!("line {line}: ") } else { String::new() };
-                Err(format!("yaml: {place}{}", error.info()))
-            }
+            Some(Err(error)) => Err(worded(error.marker().line(), error.info())),
             None => Ok((Event::StreamEnd, 0)),
         }
     }
@@ -128,6 +123,15 @@ impl<'t> Loader<'t> {
         }
         Ok(Value::Object(map))
     }
+}
+
+/// An error as Go words it: without what was being parsed, and with Go's idea of the line, which depends on who found it.
+fn worded(line: usize, info: &str) -> String {
+    let (line, what) = match info.strip_prefix("while parsing ").and_then(|rest| rest.split_once(", ")) {
+        Some((_, what)) => (line.saturating_sub(1), what),
+        None => (if line > 1 { line } else { 0 }, info),
+    };
+    if line > 0 { format!("yaml: line {line}: {what}") } else { format!("yaml: {what}") }
 }
 
 fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, String> {

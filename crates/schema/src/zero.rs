@@ -64,6 +64,9 @@ impl Schema {
 
     /// Whether a value that was given is left out on the wire.
     pub fn is_omitted(&self, field: &Field, value: &Value) -> bool {
+        if field.keep_empty {
+            return false;
+        }
         match field.presence {
             Presence::Always => false,
             _ if value.is_null() => !self.node(field.node).nullable,

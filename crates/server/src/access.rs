@@ -1,78 +1,131 @@
-//! Who may come in: static tokens and client certificates may do everything, everybody else only sees health and version.
+//! Who may come in and do what, put together from flags: certificates, tokens, service accounts, RBAC.
 
-use std::collections::HashMap;
+use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
-use futures::future::BoxFuture;
-use http::HeaderMap;
-use pawl_http::{Access, Peer, RequestInfo};
-use pawl_meta::{GroupResource, Status};
-use pawl_registry::User;
+use pawl_admission::{Authorizes, Permission};
+use pawl_auth::authn::{
+    Authentication, Authenticator, BoundKind, BoundObject, ClientCertificates, Discovery, Objects, PublicKey,
+    ServiceAccountTokens, SigningKey, StaticTokens, TokenIssuer, public_keys,
+};
+use pawl_auth::impersonation::Impersonation;
+use pawl_auth::modes::{Chain, Mode};
+use pawl_auth::rbac::Index;
+use pawl_auth::{Attributes, Authorizer, User};
+use pawl_http::Access;
+use pawl_meta::object::Meta;
+use pawl_meta::time;
+use pawl_registry::Registry;
 
-use crate::Error;
+use crate::roles::NoEscalation;
+use crate::{Error, Settings};
 
-pub struct OpenAccess {
-    tokens: HashMap<String, User>,
+const DEFAULT_ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+
+/// Everything that decides about users.
+pub fn build(settings: &Settings, registry: &Arc<Registry>, chain: Arc<Chain>) -> Result<Access, Error> {
+    let accounts = &settings.service_accounts;
+    let signing = signing_key(settings)?;
+    let mut keys: Vec<PublicKey> = Vec::new();
+    for path in &accounts.key_files {
+        let text = fs::read_to_string(path).map_err(Error::file(path))?;
+        keys.extend(public_keys(&text).map_err(|e| Error::Flag(format!("{}: {e}", path.display())))?);
+    }
+    if keys.is_empty() {
+        keys.push(signing.public().clone());
+    }
+    let issuers = if accounts.issuers.is_empty() { vec![DEFAULT_ISSUER.to_owned()] } else { accounts.issuers.clone() };
+    let audiences = if accounts.audiences.is_empty() { issuers.clone() } else { accounts.audiences.clone() };
+    let issuer = issuers.first().cloned().unwrap_or_default();
+    let openid = Discovery::new(&issuer, "", &settings.advertised(), &keys).ok();
+    let mut authenticators: Vec<Box<dyn Authenticator>> = vec![Box::new(ClientCertificates)];
+    if let Some(path) = &settings.token_file {
+        authenticators.push(Box::new(static_tokens(path, &audiences)?));
+    }
+    let objects: Arc<dyn Objects> = Arc::new(BoundObjects(Arc::clone(registry)));
+    authenticators.push(Box::new(ServiceAccountTokens::new(issuers, keys, audiences.clone(), objects)));
+    Ok(Access {
+        authentication: Authentication::new(authenticators, settings.anonymous, audiences.clone()),
+        chain,
+        issuer: Some(TokenIssuer { issuer, key: signing, audiences, max_seconds: 0, extend: true }),
+        openid,
+        impersonation: Impersonation::new(),
+    })
 }
 
-impl OpenAccess {
-    pub fn new(token_file: Option<&Path>) -> Result<Self, Error> {
-        let mut tokens = HashMap::new();
-        if let Some(path) = token_file {
-            let text = std::fs::read_to_string(path).map_err(Error::file(path))?;
-            for line in text.lines().filter(|l| !l.trim().is_empty()) {
-                let fields: Vec<&str> = line.splitn(4, ',').map(str::trim).collect();
-                let [token, name, uid, rest @ ..] = fields.as_slice() else {
-                    return Err(Error::Flag(format!("token file '{}' must have at least 3 columns", path.display())));
-                };
-                let groups = rest.first().map(|g| g.trim_matches('"').split(',').map(str::to_owned).collect());
-                let user = User {
-                    name: (*name).to_owned(),
-                    uid: (*uid).to_owned(),
-                    groups: groups.unwrap_or_default(),
-                    ..User::default()
-                };
-                tokens.insert((*token).to_owned(), user);
-            }
-        }
-        Ok(Self { tokens })
+/// The authorizers that the flag names, in their order.
+pub fn chain(settings: &Settings, index: Arc<Index>) -> Result<Arc<Chain>, Error> {
+    let modes = Mode::parse_all(&settings.authorization_modes).map_err(|e| Error::Flag(e.to_string()))?;
+    Ok(Arc::new(Chain::new(modes, index)))
+}
+
+/// The admission plugins that the flags choose, and the one that guards roles.
+pub fn admission(settings: &Settings, authorizers: &Arc<Chain>) -> Result<pawl_admission::Chain, Error> {
+    let dependencies = pawl_admission::Dependencies::new(Arc::new(Asks(Arc::clone(authorizers))));
+    let chain = pawl_admission::chain(&settings.enable_admission, &settings.disable_admission, dependencies);
+    let chain = chain.map_err(Error::Flag)?;
+    Ok(chain.with(Arc::new(NoEscalation { chain: Arc::clone(authorizers) })))
+}
+
+/// Answers what plugins want to know about permissions.
+struct Asks(Arc<Chain>);
+
+impl Authorizes for Asks {
+    fn allows(&self, permission: &Permission<'_>) -> bool {
+        let user = User::named(permission.user).with_groups(permission.groups.iter().cloned());
+        let asked = Attributes {
+            subresource: permission.subresource,
+            namespace: permission.namespace,
+            name: permission.name,
+            ..Attributes::resource(&user, permission.verb, permission.group, permission.resource)
+        };
+        self.0.authorize(&asked).is_allowed()
     }
 }
 
-impl Access for OpenAccess {
-    fn authenticate(&self, headers: &HeaderMap, peer: &Peer) -> Result<User, Status> {
-        if let Some(certificate) = &peer.certificate {
-            let (_, parsed) = x509_parser::parse_x509_certificate(certificate).map_err(|_| Status::unauthorized())?;
-            let name = parsed.subject().iter_common_name().next().and_then(|n| n.as_str().ok()).unwrap_or_default();
-            let groups = parsed.subject().iter_organization().filter_map(|o| o.as_str().ok()).map(str::to_owned);
-            return Ok(User { name: name.to_owned(), groups: groups.collect(), ..User::default() });
-        }
-        let header = headers.get(http::header::AUTHORIZATION).and_then(|v| v.to_str().ok()).unwrap_or_default();
-        match header.strip_prefix("Bearer ").map(str::trim).filter(|t| !t.is_empty()) {
-            Some(token) => self.tokens.get(token).cloned().ok_or_else(Status::unauthorized),
-            None => Ok(User {
-                name: "system:anonymous".to_owned(),
-                groups: vec!["system:unauthenticated".to_owned()],
-                ..User::default()
-            }),
-        }
+fn static_tokens(path: &Path, audiences: &[String]) -> Result<StaticTokens, Error> {
+    let text = fs::read_to_string(path).map_err(Error::file(path))?;
+    let tokens = StaticTokens::parse(&path.display().to_string(), &text).map_err(|e| Error::Flag(e.to_string()))?;
+    for warning in tokens.warnings() {
+        tracing::warn!("{warning}");
     }
+    Ok(tokens.with_audiences(audiences.to_vec()))
+}
 
-    fn authorize<'a>(&'a self, user: &'a User, info: &'a RequestInfo) -> BoxFuture<'a, Result<(), Status>> {
-        Box::pin(async move {
-            let open = ["/healthz", "/livez", "/readyz", "/version"].iter().any(|p| info.path.starts_with(p));
-            if user.name != "system:anonymous" || open {
-                return Ok(());
-            }
-            let why = if info.is_resource {
-                format!(
-                    "User {:?} cannot {} resource {:?} in API group {:?}",
-                    user.name, info.verb, info.resource, info.group
-                )
-            } else {
-                format!("User {:?} cannot {} path {:?}", user.name, info.verb, info.path)
-            };
-            Err(Status::forbidden(&GroupResource::new(info.group.clone(), info.resource.clone()), &info.name, why))
+/// The key that signs service-account tokens: given, or made once and kept.
+fn signing_key(settings: &Settings) -> Result<SigningKey, Error> {
+    let wrong = |path: &Path| {
+        let path = path.display().to_string();
+        move |error: pawl_auth::authn::KeyError| Error::Flag(format!("{path}: {error}"))
+    };
+    let (path, made) = match &settings.service_accounts.signing_key_file {
+        Some(path) => (path.clone(), false),
+        None => (settings.data_dir.join("pki").join("sa.key"), true),
+    };
+    if made && !path.exists() {
+        let pem = SigningKey::generate_pem().map_err(wrong(&path))?;
+        crate::certificates::write_private(&path, &pem)?;
+    }
+    let text = fs::read_to_string(&path).map_err(Error::file(&path))?;
+    SigningKey::from_pem(&text).map_err(wrong(&path))
+}
+
+/// The objects that tokens are bound to, as the caches have them.
+struct BoundObjects(Arc<Registry>);
+
+impl Objects for BoundObjects {
+    fn find(&self, kind: BoundKind, namespace: &str, name: &str) -> Option<BoundObject> {
+        let (resource, namespace) = match kind {
+            BoundKind::ServiceAccount => ("serviceaccounts", namespace),
+            BoundKind::Pod => ("pods", namespace),
+            BoundKind::Secret => ("secrets", namespace),
+            BoundKind::Node => ("nodes", ""),
+        };
+        let object = pawl_admission::Objects::get(&*self.0, "", resource, namespace, name)?;
+        Some(BoundObject {
+            uid: object.uid().to_owned(),
+            deleted_at: time::parse(object.meta_str("deletionTimestamp")),
         })
     }
 }

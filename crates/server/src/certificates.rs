@@ -33,15 +33,35 @@ pub struct Identity {
 pub fn prepare(settings: &Settings) -> Result<Identity, Error> {
     fs::create_dir_all(&settings.cert_dir).map_err(Error::file(&settings.cert_dir))?;
     let ca = Authority::load_or_make(&settings.data_dir.join("pki"))?;
-    let (certificate, key) = serving(settings, &ca)?;
-    let mut roots = vec![ca.certificate_pem.clone()];
-    if let Some(path) = &settings.client_ca {
-        roots.push(fs::read_to_string(path).map_err(Error::file(path))?);
-    }
-    let tls = tls_config(&certificate, &key, &roots)?;
+    let (certificate, _) = serving(settings, &ca)?;
+    let tls = tls(settings)?;
     let trusted = if settings.tls.is_some() { certificate.clone() } else { ca.certificate_pem.clone() };
     let kubeconfig = admin(settings, &ca, &trusted)?;
     Ok(Identity { tls, kubeconfig })
+}
+
+/// The TLS configuration of what the files hold now.
+pub fn tls(settings: &Settings) -> Result<Arc<ServerConfig>, Error> {
+    let ca = Authority::load_or_make(&settings.data_dir.join("pki"))?;
+    let (certificate, key) = serving(settings, &ca)?;
+    let mut roots = vec![ca.certificate_pem];
+    if let Some(path) = &settings.client_ca {
+        roots.push(fs::read_to_string(path).map_err(Error::file(path))?);
+    }
+    tls_config(&certificate, &key, &roots)
+}
+
+/// The files that the TLS configuration is made from and that others may change.
+pub fn files(settings: &Settings) -> Vec<PathBuf> {
+    let (certificate, key) = serving_files(settings);
+    [Some(certificate), Some(key), settings.client_ca.clone()].into_iter().flatten().collect()
+}
+
+fn serving_files(settings: &Settings) -> (PathBuf, PathBuf) {
+    match &settings.tls {
+        Some((certificate, key)) => (certificate.clone(), key.clone()),
+        None => (settings.cert_dir.join("apiserver.crt"), settings.cert_dir.join("apiserver.key")),
+    }
 }
 
 struct Authority {
@@ -79,10 +99,7 @@ impl Authority {
 
 /// The serving certificate and key, as PEM: given, found in the certificate directory, or made.
 fn serving(settings: &Settings, ca: &Authority) -> Result<(String, String), Error> {
-    let (certificate, key) = match &settings.tls {
-        Some((certificate, key)) => (certificate.clone(), key.clone()),
-        None => (settings.cert_dir.join("apiserver.crt"), settings.cert_dir.join("apiserver.key")),
-    };
+    let (certificate, key) = serving_files(settings);
     let read = |path: &Path| fs::read_to_string(path).map_err(Error::file(path));
     if settings.tls.is_some() || (certificate.exists() && key.exists()) {
         return Ok((read(&certificate)?, read(&key)?));
@@ -196,7 +213,7 @@ fn write(path: &Path, text: &str) -> Result<(), Error> {
 }
 
 /// A file that only its owner may read, never half there.
-fn write_private(path: &Path, text: &str) -> Result<(), Error> {
+pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), Error> {
     let fresh = path.with_extension("new");
     let mut file = fs::OpenOptions::new()
         .write(true)

@@ -1,7 +1,6 @@
 //! What the server says about itself: built from the table of resources when asked for, kept until the table changes.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use pawl_discovery::{aggregated, legacy, openapi_v2, openapi_v3};
@@ -25,8 +24,8 @@ struct Kept {
 }
 
 impl FromTable {
-    pub fn new(registry: Arc<Registry>, address: SocketAddr) -> Self {
-        Self { registry, address: address.to_string(), kept: Mutex::default() }
+    pub fn new(registry: Arc<Registry>, address: String) -> Self {
+        Self { registry, address, kept: Mutex::default() }
     }
 
     /// A document of the present table, built unless it was asked for before.

@@ -3,12 +3,15 @@
 //! The parts meet only here. Nothing in this crate answers a request or decides about an object.
 
 mod access;
+mod auditing;
 mod certificates;
 mod documents;
 mod error;
 pub mod flags;
 pub mod gates;
 mod notify;
+mod reload;
+mod roles;
 mod run;
 mod settings;
 

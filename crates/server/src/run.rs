@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pawl_admission::{Chain, NamespaceLifecycle};
+use pawl_auth::rbac::Index;
 use pawl_http::{Api, Health, Limits, Server, ServerOptions};
 use pawl_kv::Kv;
 use pawl_registry::{Identity, Registry};
@@ -13,9 +13,9 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::access::OpenAccess;
 use crate::documents::FromTable;
-use crate::{Error, Settings, certificates, notify};
+use crate::roles;
+use crate::{Error, Settings, access, auditing, certificates, notify, reload};
 
 /// A server that answers.
 pub struct Running {
@@ -42,10 +42,16 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
     let store: Arc<dyn Kv> = pawl_kv_embedded::Store::open(&store_dir, options).map_err(failed)?;
     // Only the owner of the store makes certificates: a second server on the same directory has been refused by now.
     let identity = certificates::prepare(&settings)?;
+    let index = Arc::new(Index::new());
+    let authorizers = access::chain(&settings, Arc::clone(&index))?;
     let registry_settings = pawl_registry::Settings {
-        admission: Chain::new(vec![Arc::new(NamespaceLifecycle)]),
+        admission: access::admission(&settings, &authorizers)?,
         liens: settings.gates.enabled("InUseProtection"),
         event_ttl: settings.event_ttl,
+        services: pawl_registry::ServiceRanges {
+            addresses: pawl_registry::AddressRange { base: settings.service_range.0, bits: settings.service_range.1 },
+            node_ports: pawl_registry::PortRange { first: settings.node_ports.0, last: settings.node_ports.1 },
+        },
     };
     let resources = pawl_kinds::builtin();
     let (registry, revision) =
@@ -57,11 +63,20 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
             tracing::error!(%error, "the caches no longer follow the store");
         }
     });
+    let mut followers = roles::follow(&registry, &index).await.map_err(|e| Error::Start(e.to_string()))?;
+    followers.push(following);
     let checked = Arc::clone(&store);
-    let caches = following.abort_handle();
+    let caches = followers.iter().map(JoinHandle::abort_handle).collect::<Vec<_>>();
     let health = Arc::new(Health::new(vec![
         ("etcd", Box::new(move || checked.health().map_err(|e| e.to_string()))),
-        ("watch-cache", Box::new(move || if caches.is_finished() { Err("not following".to_owned()) } else { Ok(()) })),
+        (
+            "watch-cache",
+            Box::new(
+                move || {
+                    if caches.iter().any(|c| c.is_finished()) { Err("not following".to_owned()) } else { Ok(()) }
+                },
+            ),
+        ),
     ]));
     let limits = Limits {
         reading: settings.reading,
@@ -72,14 +87,16 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
     };
     let api = Arc::new(Api::new(
         Arc::clone(&registry),
-        Box::new(OpenAccess::new(settings.token_file.as_deref())?),
-        Box::new(FromTable::new(Arc::clone(&registry), std::net::SocketAddr::new(settings.advertise, settings.port))),
+        access::build(&settings, &registry, authorizers)?,
+        Box::new(FromTable::new(Arc::clone(&registry), settings.advertised())),
         Arc::clone(&health),
         limits,
         version(),
         settings.gates.enabled("ServerSideFieldValidation"),
+        auditing::build(&settings)?,
     ));
-    let (_tls, tls) = watch::channel(identity.tls);
+    let (renewed, tls) = watch::channel(identity.tls);
+    tokio::spawn(reload::follow(settings.clone(), renewed));
     let address = std::net::SocketAddr::new(settings.address, settings.port);
     let listener =
         TcpListener::bind(address).await.map_err(|source| Error::Listen { address: address.to_string(), source })?;
@@ -87,7 +104,7 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
     let server = Server::new(api, tls, ServerOptions::default());
     let serving = tokio::spawn(async move {
         server.run(listener).await;
-        following.abort();
+        followers.iter().for_each(JoinHandle::abort);
     });
     notify::ready();
     Ok(Running { url: format!("https://{local}"), kubeconfig: identity.kubeconfig, health, serving })

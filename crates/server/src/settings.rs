@@ -4,7 +4,10 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pawl_audit::Rotation;
+
 use crate::Error;
+use crate::auditing::Auditing;
 use crate::flags::Given;
 use crate::gates::Gates;
 
@@ -19,7 +22,15 @@ pub struct Settings {
     pub tls: Option<(PathBuf, PathBuf)>,
     pub client_ca: Option<PathBuf>,
     pub token_file: Option<PathBuf>,
+    pub anonymous: bool,
+    pub authorization_modes: Vec<String>,
+    pub service_accounts: ServiceAccounts,
+    pub audit: Auditing,
+    pub enable_admission: Vec<String>,
+    pub disable_admission: Vec<String>,
     pub service_range: (IpAddr, u8),
+    /// The first and the last port of services on nodes.
+    pub node_ports: (u16, u16),
     pub gates: Gates,
     pub reading: usize,
     pub mutating: usize,
@@ -28,6 +39,15 @@ pub struct Settings {
     pub event_ttl: Duration,
     pub history: Duration,
     pub warnings: Vec<String>,
+}
+
+/// How tokens of service accounts are made and known.
+#[derive(Clone, Debug, Default)]
+pub struct ServiceAccounts {
+    pub issuers: Vec<String>,
+    pub audiences: Vec<String>,
+    pub key_files: Vec<PathBuf>,
+    pub signing_key_file: Option<PathBuf>,
 }
 
 impl Settings {
@@ -73,7 +93,30 @@ impl Settings {
             tls,
             client_ca: path("client-ca-file"),
             token_file: path("token-auth-file"),
+            anonymous: given.switch("anonymous-auth").map_err(flag)?,
+            authorization_modes: match given.get("authorization-mode") {
+                Some(_) => given.list("authorization-mode"),
+                None => vec![given.value("authorization-mode").to_owned()],
+            },
+            service_accounts: ServiceAccounts {
+                issuers: given.list("service-account-issuer"),
+                audiences: given.list("api-audiences"),
+                key_files: given.list("service-account-key-file").into_iter().map(PathBuf::from).collect(),
+                signing_key_file: path("service-account-signing-key-file"),
+            },
+            audit: Auditing {
+                policy_file: path("audit-policy-file"),
+                log_path: given.get("audit-log-path").filter(|p| !p.is_empty()).map(str::to_owned),
+                rotation: Rotation {
+                    max_size: given.number("audit-log-maxsize").map_err(flag)?,
+                    max_age: given.number("audit-log-maxage").map_err(flag)?,
+                    max_backups: count("audit-log-maxbackup")?,
+                },
+            },
+            enable_admission: given.list("enable-admission-plugins"),
+            disable_admission: given.list("disable-admission-plugins"),
             service_range: service_range(given.value("service-cluster-ip-range"))?,
+            node_ports: node_ports(given.value("service-node-port-range"))?,
             gates,
             reading: count("max-requests-inflight")?,
             mutating: count("max-mutating-requests-inflight")?,
@@ -83,6 +126,11 @@ impl Settings {
             history: given.duration("history").map_err(flag)?,
             warnings,
         })
+    }
+
+    /// The address that clients are told to use.
+    pub fn advertised(&self) -> String {
+        std::net::SocketAddr::new(self.advertise, self.port).to_string()
     }
 
     /// The first address of the service range: the `kubernetes` service.
@@ -99,6 +147,25 @@ fn parse<T: std::str::FromStr>(given: &Given, name: &str) -> Result<T, Error> {
     text.parse().map_err(|_| {
         Error::Flag(format!("invalid argument {text:?} for \"--{name}\" flag: failed to parse IP: {text:?}"))
     })
+}
+
+/// `30000-32767`, or a base and how many more: `30000+100`.
+fn node_ports(text: &str) -> Result<(u16, u16), Error> {
+    let wrong =
+        |why: &str| Error::Flag(format!("invalid argument {text:?} for \"--service-node-port-range\" flag: {why}"));
+    let port = |text: &str| text.trim().parse::<u16>().map_err(|_| wrong("unable to parse port range"));
+    let (first, last) = match (text.split_once('-'), text.split_once('+')) {
+        (Some((first, last)), _) => (port(first)?, port(last)?),
+        (None, Some((first, more))) => {
+            let (first, more) = (port(first)?, port(more)?);
+            (first, first.checked_add(more).ok_or_else(|| wrong("the range exceeds 65535"))?)
+        }
+        (None, None) => (port(text)?, port(text)?),
+    };
+    if first == 0 || last < first {
+        return Err(wrong("end port cannot be less than start port"));
+    }
+    Ok((first, last))
 }
 
 fn service_range(text: &str) -> Result<(IpAddr, u8), Error> {

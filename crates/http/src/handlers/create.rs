@@ -12,6 +12,9 @@ use crate::handlers::update::encoding;
 use crate::options::{WriteOptions, manager};
 
 pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Result<Response<Body>, Status> {
+    if served.resource.facts.is_virtual {
+        return super::review::answer(api, served, call).await;
+    }
     let started = Instant::now();
     api.accepted(call)?;
     let body = api.body(call).await?;

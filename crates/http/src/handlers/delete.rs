@@ -17,12 +17,24 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
     api.accepted(call)?;
     let body = api.body(call).await?;
     let options = read_options(call, &body)?;
+    check_verbs(api, served, call, &options)?;
     call.cx.dry_run = options.dry_run;
     let request = DeleteRequest { namespace: &call.info.namespace, name: &call.info.name, options: &options };
     match api.registry.delete(&call.cx, served, request).await? {
         Deleted::Gone(entry) if !served.resource.facts.returns_deleted => Ok(call.document(&success(served, &entry))),
         Deleted::Gone(entry) | Deleted::Waiting(entry) => api.object(call, served, &entry, 200),
     }
+}
+
+/// Options that are only for some have verbs of their own.
+pub(crate) fn check_verbs(api: &Api, served: &Served, call: &Call, options: &DeleteOptions) -> Result<(), Status> {
+    if options.ignore_liens {
+        api.access.may(&call.cx.user, "ignore-liens", &call.info)?;
+    }
+    if options.ignore_read_errors {
+        api.access.may_delete_unreadable(&call.cx.user, served, &call.info)?;
+    }
+    Ok(())
 }
 
 /// The options in the body joined with those in the query.

@@ -8,7 +8,7 @@ use pawl_registry::{Page, Served};
 
 use crate::api::{Api, Call};
 use crate::body::Body;
-use crate::handlers::delete::read_options;
+use crate::handlers::delete::{check_verbs, read_options};
 use crate::options::{ListOptions, invalid};
 use crate::render::{self, IncludeObject};
 use crate::respond;
@@ -24,6 +24,7 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &mut Call) -> 
         errors.invalid(&"ignoreStoreReadErrorWithClusterBreakingPotential", true, detail);
         return Err(invalid("DeleteOptions", &errors));
     }
+    check_verbs(api, served, call, &options)?;
     call.cx.dry_run = options.dry_run;
     let deleted = api.registry.delete_collection(&call.cx, served, &list, &options).await?;
     let page = Page { revision: deleted.revision, entries: deleted.entries, continue_token: None, remaining: None };

@@ -16,6 +16,10 @@ pub(crate) async fn answer(api: &Api, call: &Call) -> Result<Response<Body>, Sta
     let found = match path.trim_end_matches('/') {
         "/version" => Some(Found::Document(api.version.clone())),
         "/metrics" => Some(Found::Metrics),
+        "/.well-known/openid-configuration" => {
+            api.access.openid.as_ref().map(|o| Found::Document(o.configuration.clone()))
+        }
+        "/openid/v1/jwks" => api.access.openid.as_ref().map(|o| Found::Keys(o.keys.to_string())),
         trimmed => discovery(api, call, trimmed)?.map(Found::Response),
     };
     let Some(found) = found else { return not_found(api, call) };
@@ -28,6 +32,7 @@ pub(crate) async fn answer(api: &Api, call: &Call) -> Result<Response<Body>, Sta
             let body = Body::from(api.metrics.text());
             respond::with(200, "text/plain; version=0.0.4; charset=utf-8; escaping=underscores", body)
         }
+        Found::Keys(keys) => respond::with(200, "application/jwk-set+json", Body::from(keys)),
         Found::Response(response) => response,
     })
 }
@@ -35,6 +40,7 @@ pub(crate) async fn answer(api: &Api, call: &Call) -> Result<Response<Body>, Sta
 enum Found {
     Document(serde_json::Value),
     Metrics,
+    Keys(String),
     Response(Response<Body>),
 }
 
@@ -53,12 +59,17 @@ fn discovery(api: &Api, call: &Call, path: &str) -> Result<Option<Response<Body>
         _ => {}
     }
     if let Some(key) = path.strip_prefix("/openapi/v3/") {
-        return Ok(openapi_v3(api, call, key));
+        let found = openapi_v3(api, call, key);
+        return Ok(Some(found.unwrap_or_else(|| respond::bare(404))));
     }
     let Some(document) = api.documents.discovery(path) else { return Ok(None) };
     // What cannot be had is said as for objects.
     match negotiation::negotiate(&call.headers, None) {
-        Err(status) if status.details.is_some() => Err(status),
+        // Below `/api` and `/apis` an unknown form is nothing special.
+        Err(status) if status.details.is_none() && !matches!(path, "/api" | "/apis") => {
+            Ok(Some(call.document(&document)))
+        }
+        Err(status) if path != "/" => Err(status),
         _ => Ok(Some(call.document(&document))),
     }
 }

@@ -6,11 +6,15 @@ use pawl_registry::Served;
 
 use crate::api::{Api, Call};
 use crate::body::Body;
+use crate::handlers::component;
 use crate::options;
 
 pub(crate) async fn answer(api: &Api, served: &Served, call: &Call) -> Result<Response<Body>, Status> {
     let version = options::get_version(call)?;
     api.accepted(call)?;
+    if served.resource.facts.is_virtual {
+        return api.object(call, served, &*component::get(api, &call.info.name)?, 200);
+    }
     let entry = api.registry.get(served, &call.info.namespace, &call.info.name, version).await?;
     api.object(call, served, &entry, 200)
 }

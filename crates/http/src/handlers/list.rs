@@ -9,6 +9,7 @@ use pawl_registry::Served;
 
 use crate::api::{Api, Call};
 use crate::body::Body;
+use crate::handlers::component;
 use crate::options::ListOptions;
 use crate::render::{self, IncludeObject};
 use crate::respond;
@@ -16,7 +17,10 @@ use crate::respond;
 pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Result<Response<Body>, Status> {
     let accepted = api.accepted(call)?;
     let options = ListOptions::read(call, served, false)?;
-    let page = api.registry.list(served, &options.list_request()).await?;
+    let page = match served.resource.facts.is_virtual {
+        true => component::list(api)?,
+        false => api.registry.list(served, &options.list_request()).await?,
+    };
     let gzip = call.headers.get(ACCEPT_ENCODING).and_then(|v| v.to_str().ok()).is_some_and(|v| v.contains("gzip"));
     let include = IncludeObject::parse(call.query.get("includeObject"));
     let (body, compressed) = render::list(served, page, accepted, include, gzip)?;

@@ -28,6 +28,9 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
         body: &body,
         validation: options.field_validation,
         force: options.force.unwrap_or(false),
+        create_refused: (kind == PatchKind::Apply)
+            .then(|| api.access.may(&call.cx.user, "create", &call.info).err())
+            .flatten(),
     };
     let updated = api.registry.patch(&call.cx, served, request).await?;
     api.metrics.validated(options.directive(), started);

@@ -7,7 +7,7 @@ use pawl_meta::Status;
 use pawl_registry::{ScaleChange, Served};
 use serde_json::Value;
 
-use super::{get, patch, update};
+use super::{binding, eviction, get, patch, review, update};
 use crate::api::{Api, Call};
 use crate::body::Body;
 use crate::options::{WriteOptions, manager};
@@ -28,6 +28,9 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &mut Call) -> 
             "patch" => patch::answer(api, served, call).await,
             _ => Err(Status::method_not_allowed()),
         },
+        ("binding", _) => binding::answer(api, call).await,
+        ("eviction", _) => eviction::answer(api, served, call).await,
+        ("token", _) => review::token(api, served, call).await,
         (name, _) => Err(Status::not_implemented(format!("the subresource {name:?} is not served yet"))),
     }
 }
@@ -43,11 +46,12 @@ async fn scale(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Respo
             let options = WriteOptions::read(api, call, if replace { "UpdateOptions" } else { "PatchOptions" })?;
             call.cx.dry_run = options.dry_run;
             call.cx.manager = manager(call, &options.field_manager);
+            let validation = options.field_validation;
             let change = match kind {
-                None => ScaleChange::Replace { encoding: update::encoding(call)?, body: &body },
+                None => ScaleChange::Replace { encoding: update::encoding(call)?, body: &body, validation },
                 Some(kind) => {
                     patch::check(kind, &options)?;
-                    ScaleChange::Patch { kind, body: &body, force: options.force.unwrap_or(false) }
+                    ScaleChange::Patch { kind, body: &body, force: options.force.unwrap_or(false), validation }
                 }
             };
             api.registry.update_scale(&call.cx, served, &namespace, &name, change).await?

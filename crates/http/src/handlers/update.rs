@@ -20,12 +20,16 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
     call.cx.dry_run = options.dry_run;
     call.cx.manager = manager(call, &options.field_manager);
     let object = api.registry.decode(&call.cx, served, encoding, &body, options.field_validation)?;
+    let creates = served.resource.facts.put_creates && call.info.subresource.is_empty();
+    let create_refused = creates.then(|| api.access.may(&call.cx.user, "create", &call.info).err()).flatten();
     let request = UpdateRequest {
         namespace: &call.info.namespace,
         name: &call.info.name,
         subresource: &call.info.subresource,
-        creates: served.resource.facts.put_creates && call.info.subresource.is_empty(),
+        creates,
+        create_refused,
         tracked: false,
+        replaces: call.info.subresource.is_empty(),
         change: Box::new(move |_| Ok(object.clone())),
     };
     let updated = api.registry.update(&call.cx, served, request).await?;

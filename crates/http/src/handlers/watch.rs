@@ -11,6 +11,7 @@ use pawl_registry::{Served, WatchItem, Watcher};
 use tokio::time::Instant;
 
 use crate::api::{Api, Call};
+use crate::audit::Trail;
 use crate::body::Body;
 use crate::health::Stopping;
 use crate::metrics::InFlight;
@@ -42,6 +43,7 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Resu
         stop: api.health.stopping(),
         counter: api.metrics.watch_events(&call.info),
         _in_flight: api.metrics.start(&call.info),
+        _trail: call.trail.clone(),
     };
     Ok(respond::with(200, content_type, Body::Stream(Box::pin(stream::unfold(state, next)))))
 }
@@ -53,6 +55,8 @@ struct State {
     stop: Stopping,
     counter: prometheus::IntCounter,
     _in_flight: InFlight,
+    /// The request is complete when the stream is.
+    _trail: Option<Arc<Trail>>,
 }
 
 enum Source {

@@ -11,7 +11,7 @@ use crate::negotiation::Form;
 
 /// One object in its envelope.
 pub(super) fn object(served: &Served, entry: &Entry, readable: &Readable, form: Form) -> Result<Vec<u8>, Status> {
-    let object = whole(entry, readable);
+    let object = whole(served, entry, readable);
     if form == Form::Object {
         let facts = &served.resource.facts;
         let raw = encode(served.resource.root, &object)?;
@@ -30,7 +30,7 @@ pub(super) fn list(served: &Served, page: &Page, form: Form) -> Result<Vec<u8>, 
     let root = if partial { named("meta.v1.PartialObjectMetadata")? } else { served.resource.root };
     for entry in &page.entries {
         let Some(readable) = entry.readable() else { continue };
-        let object = whole(entry, readable);
+        let object = whole(served, entry, readable);
         let object = if partial { only_metadata(object) } else { object };
         append_message(2, &encode(root, &object)?, &mut raw);
     }
@@ -62,8 +62,8 @@ pub(super) fn bookmark(served: &Served, form: Form, metadata: Map<String, Value>
     Some(seal("meta.k8s.io/v1", "PartialObjectMetadata", &raw))
 }
 
-fn whole(entry: &Entry, readable: &Readable) -> Object {
-    let mut object = readable.object(entry.revision);
+fn whole(served: &Served, entry: &Entry, readable: &Readable) -> Object {
+    let mut object = served.object_of(readable, entry.revision);
     if entry.revision == 0 {
         pawl_meta::object::metadata_mut(&mut object).remove("resourceVersion");
     }

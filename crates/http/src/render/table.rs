@@ -101,6 +101,6 @@ pub(crate) fn table(
         "apiVersion": api_version,
         "metadata": meta.value(),
         "columnDefinitions": definitions,
-        "rows": rows,
+        "rows": if rows.is_empty() { Value::Null } else { Value::Array(rows) },
     })
 }

@@ -1,0 +1,99 @@
+//! Who sent a request, and whether they may do what it asks for.
+
+use http::HeaderMap;
+use http::header::{AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL};
+use pawl_auth::authn::{Authentication, Discovery, Presented, TokenIssuer};
+use pawl_auth::impersonation::{self, Impersonation};
+use pawl_auth::modes::Chain;
+use pawl_auth::{Attributes, Authorizer, User};
+use pawl_meta::{GroupResource, Status};
+use pawl_registry::Served;
+
+use crate::api::Peer;
+use crate::audit::Trail;
+use crate::request::RequestInfo;
+
+/// Everything that decides about users.
+pub struct Access {
+    pub authentication: Authentication,
+    pub chain: std::sync::Arc<Chain>,
+    /// Issues tokens for service accounts, where there is a key to sign them.
+    pub issuer: Option<TokenIssuer>,
+    /// What others need to verify these tokens.
+    pub openid: Option<Discovery>,
+    pub impersonation: Impersonation,
+}
+
+/// The user that a request acts as.
+pub(crate) struct Acting {
+    pub user: User,
+    /// Who really sent it, when that is somebody else.
+    pub impersonator: Option<User>,
+}
+
+impl Access {
+    /// Who a request is from, and whom it acts as.
+    pub(crate) fn identify(&self, headers: &HeaderMap, peer: &Peer, info: &RequestInfo) -> Result<Acting, Status> {
+        let protocols: Vec<&str> =
+            headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|v| v.to_str().ok()).collect();
+        let presented = Presented {
+            certificate: peer.certificate.as_deref(),
+            authorization: headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok()),
+            websocket_protocols: &protocols,
+        };
+        let identity = self.authentication.request(&presented).map_err(|why| {
+            tracing::debug!(%why, "unknown credentials");
+            Status::unauthorized()
+        })?;
+        let named = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+        let Some(wanted) = impersonation::wanted(named)? else {
+            return Ok(Acting { user: identity.user, impersonator: None });
+        };
+        let asked = attributes(&identity.user, info);
+        let impersonated = self.impersonation.check(&*self.chain, &asked, &wanted)?;
+        Ok(Acting { user: impersonated.user, impersonator: Some(identity.user) })
+    }
+
+    /// Whether the user may make the request.
+    pub(crate) fn decide(&self, user: &User, info: &RequestInfo, trail: Option<&Trail>) -> Result<(), Status> {
+        let asked = attributes(user, info);
+        let decision = self.chain.authorize(&asked);
+        if let Some(trail) = trail {
+            trail.decided(&decision);
+        }
+        decision.require(&asked)
+    }
+
+    /// Whether the user may do something else to the object of a request: the verbs that no method has.
+    pub(crate) fn may(&self, user: &User, verb: &str, info: &RequestInfo) -> Result<(), Status> {
+        let asked = Attributes { verb, ..attributes(user, info) };
+        self.chain.authorize(&asked).require(&asked)
+    }
+
+    /// The answer for who may not remove what cannot be read; upstream words it in its own way.
+    pub(crate) fn may_delete_unreadable(&self, user: &User, served: &Served, info: &RequestInfo) -> Result<(), Status> {
+        const VERB: &str = "unsafe-delete-ignore-read-errors";
+        let asked = Attributes { verb: VERB, ..attributes(user, info) };
+        let decision = self.chain.authorize(&asked);
+        if decision.is_allowed() {
+            return Ok(());
+        }
+        let resource: GroupResource = served.resource.group_resource();
+        let why = format!("not permitted to do {VERB:?}, reason: {}", decision.reason());
+        Err(Status::forbidden(&resource, &info.name, why))
+    }
+}
+
+pub(crate) fn attributes<'a>(user: &'a User, info: &'a RequestInfo) -> Attributes<'a> {
+    if !info.is_resource {
+        return Attributes::path(user, &info.verb, &info.path);
+    }
+    Attributes {
+        api_version: &info.version,
+        subresource: &info.subresource,
+        name: &info.name,
+        namespace: &info.namespace,
+        path: &info.path,
+        ..Attributes::resource(user, &info.verb, &info.group, &info.resource)
+    }
+}

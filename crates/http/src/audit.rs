@@ -1,0 +1,134 @@
+//! The audit trail of a request: what was asked, by whom, what was decided and answered.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use http::HeaderMap;
+use http::header::USER_AGENT;
+use pawl_audit::{AuditLog, Policy, Record, Request, Stage, annotations, source_ips};
+use pawl_auth::{Decision, User};
+use pawl_meta::time;
+use pawl_registry::type_of;
+use serde_json::Value;
+
+use crate::access::attributes;
+use crate::api::Peer;
+use crate::negotiation::{Media, body_media};
+use crate::request::RequestInfo;
+
+/// What is recorded, and where it goes.
+pub struct Audit {
+    pub policy: Policy,
+    pub log: AuditLog,
+}
+
+/// The trail of one request. When it is dropped, the request is complete.
+pub(crate) struct Trail {
+    audit: Arc<Audit>,
+    record: Mutex<Record>,
+}
+
+/// What the head of a request says about where it comes from.
+pub(crate) struct Origin<'r> {
+    pub audit_id: &'r str,
+    pub uri: &'r str,
+    pub peer: &'r Peer,
+}
+
+impl Trail {
+    /// Begins a trail where the policy wants one. `user` sent the request; `acting` is whom it acts as.
+    pub(crate) fn start(
+        audit: &Arc<Audit>,
+        user: &User,
+        acting: Option<&User>,
+        info: &RequestInfo,
+        headers: &HeaderMap,
+        origin: &Origin<'_>,
+    ) -> Option<Arc<Self>> {
+        let asked = attributes(user, info);
+        let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
+        let request = Request {
+            audit_id: origin.audit_id,
+            uri: origin.uri,
+            user_agent: text(USER_AGENT.as_str()).unwrap_or_default(),
+            source_ips: source_ips(text("x-forwarded-for"), text("x-real-ip"), origin.peer.address.map(|a| a.ip())),
+            received: time::now_micro(),
+        };
+        let mut record = Record::start(audit.policy.evaluate(&asked), &asked, request)?;
+        if let Some(acting) = acting {
+            record.impersonated(acting, "");
+        }
+        let trail = Arc::new(Self { audit: Arc::clone(audit), record: Mutex::new(record) });
+        trail.write(Stage::RequestReceived);
+        Some(trail)
+    }
+
+    pub(crate) fn decided(&self, decision: &Decision) {
+        let word = if decision.is_allowed() { "allow" } else { "forbid" };
+        let mut record = self.record();
+        record.annotate(annotations::DECISION, word);
+        record.annotate(annotations::REASON, decision.reason());
+    }
+
+    /// Takes note of a body, as far as the policy wants it.
+    pub(crate) fn requested(&self, headers: &HeaderMap, body: &[u8], patch: bool) {
+        let mut record = self.record();
+        if record.level() < pawl_audit::Level::Request || body.is_empty() {
+            return;
+        }
+        let value = if patch {
+            pawl_schema::yaml::parse(&String::from_utf8_lossy(body)).ok().map(|p| p.value)
+        } else {
+            read(headers, body)
+        };
+        match value {
+            Some(value) if patch => record.request_patch(&value),
+            Some(value) => record.request_object(&value),
+            None => {}
+        }
+    }
+
+    /// Takes note of the answer. `body` is only looked at when the policy wants it, or it is an error.
+    pub(crate) fn answered(&self, code: u16, body: impl FnOnce() -> Option<Value>) {
+        let mut record = self.record();
+        let wanted = code >= 400 || record.level() >= pawl_audit::Level::RequestResponse;
+        let body = if wanted { body() } else { None };
+        record.response(code, body.as_ref());
+    }
+
+    /// An answer that goes on has begun.
+    pub(crate) fn started(&self) {
+        self.write(Stage::ResponseStarted);
+    }
+
+    fn write(&self, stage: Stage) {
+        if let Some(line) = self.record().line(stage) {
+            // A record that is lost is counted by the log.
+            self.audit.log.write(line);
+        }
+    }
+
+    fn record(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+impl Drop for Trail {
+    fn drop(&mut self) {
+        self.write(Stage::ResponseComplete);
+    }
+}
+
+fn read(headers: &HeaderMap, body: &[u8]) -> Option<Value> {
+    match body_media(headers).ok()? {
+        Media::Json => serde_json::from_slice(body).ok(),
+        Media::Yaml => pawl_schema::yaml::parse(std::str::from_utf8(body).ok()?).ok().map(|p| p.value),
+        Media::Protobuf => {
+            let envelope = pawl_protobuf::open(body).ok()?;
+            let root = type_of(envelope.api_version, envelope.kind)?;
+            let mut object = pawl_registry::protobuf().decode(root, envelope.raw).ok()?.object;
+            object.insert("apiVersion".to_owned(), envelope.api_version.into());
+            object.insert("kind".to_owned(), envelope.kind.into());
+            Some(Value::Object(object))
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! POST of a Binding, below a pod or to the collection of bindings.
+
+use http::Response;
+use pawl_meta::Status;
+use pawl_meta::object::{Meta, metadata_mut};
+use serde_json::{Value, json};
+
+use super::update::encoding;
+use crate::api::{Api, Call};
+use crate::body::Body;
+use crate::options::WriteOptions;
+
+pub(crate) async fn answer(api: &Api, call: &mut Call) -> Result<Response<Body>, Status> {
+    let body = api.body(call).await?;
+    let options = WriteOptions::read(api, call, "CreateOptions")?;
+    call.cx.dry_run = options.dry_run;
+    let table = api.registry.table();
+    let pods = table.preferred("", "pods").ok_or_else(Status::no_such_resource)?;
+    let mut binding = decode(api, call, "core.v1.Binding", &body)?;
+    if call.info.resource == "pods" {
+        check_name(call, &mut binding, "Binding")?;
+    }
+    api.registry.bind(&call.cx, pods, &call.info.namespace, binding).await?;
+    Ok(success(call))
+}
+
+/// A body that is no object of a resource, with the namespace of the URL.
+pub(super) fn decode(api: &Api, call: &Call, type_name: &str, body: &[u8]) -> Result<pawl_meta::object::Object, Status> {
+    let schema = pawl_kinds::schema();
+    let root = schema.named(type_name).ok_or_else(|| Status::internal(format!("no type {type_name}")))?;
+    let mut object = api.registry.decode_as(schema, root, encoding(call)?, body)?;
+    let namespace = object.namespace();
+    if !namespace.is_empty() && namespace != call.info.namespace {
+        return Err(Status::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    metadata_mut(&mut object).insert("namespace".to_owned(), json!(call.info.namespace));
+    Ok(object)
+}
+
+/// The name in the body must be the pod's; without one it is.
+pub(super) fn check_name(call: &Call, object: &mut pawl_meta::object::Object, kind: &str) -> Result<(), Status> {
+    if object.name().is_empty() {
+        metadata_mut(object).insert("name".to_owned(), Value::from(call.info.name.as_str()));
+    }
+    if object.name() != call.info.name {
+        return Err(Status::bad_request(format!("name in URL does not match name in {kind} object")));
+    }
+    Ok(())
+}
+
+/// The answer to what was done and leaves nothing to show.
+pub(super) fn success(call: &Call) -> Response<Body> {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+    let mut response = call.document(&status);
+    *response.status_mut() = http::StatusCode::CREATED;
+    response
+}

@@ -1,0 +1,41 @@
+//! POST of an Eviction below a pod.
+
+use std::sync::Arc;
+
+use http::Response;
+use pawl_deletion::DeleteOptions;
+use pawl_meta::{Errors, FieldPath, GroupKind, Status};
+use pawl_registry::Served;
+use serde_json::{Value, json};
+
+use super::binding::{check_name, decode, success};
+use super::delete::check_verbs;
+use crate::api::{Api, Call};
+use crate::body::Body;
+use crate::options::WriteOptions;
+
+pub(crate) async fn answer(api: &Api, pods: &Arc<Served>, call: &mut Call) -> Result<Response<Body>, Status> {
+    let body = api.body(call).await?;
+    let options = WriteOptions::read(api, call, "CreateOptions")?;
+    let mut eviction = decode(api, call, "policy.v1.Eviction", &body)?;
+    check_name(call, &mut eviction, "Eviction")?;
+    let deletion = read_options(call, eviction.get("deleteOptions"))?;
+    check_verbs(api, pods, call, &deletion)?;
+    call.cx.dry_run = options.dry_run || deletion.dry_run;
+    let (namespace, name) = (call.info.namespace.clone(), call.info.name.clone());
+    api.registry.evict(&call.cx, pods, (&namespace, &name), eviction, &deletion).await?;
+    Ok(success(call))
+}
+
+fn read_options(call: &Call, given: Option<&Value>) -> Result<DeleteOptions, Status> {
+    const UNREADABLE: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
+    let Some(Value::Object(given)) = given else { return Ok(DeleteOptions::default()) };
+    if given.get(UNREADABLE) == Some(&json!(true)) {
+        let mut errors = Errors::new();
+        let detail = "can not be set for pod eviction, try after removing the option";
+        errors.invalid(&FieldPath::of("deleteOptions").child(UNREADABLE), true, detail);
+        let kind = GroupKind { group: "policy".to_owned(), kind: "Eviction".to_owned() };
+        return Err(Status::invalid(&kind, &call.info.name, &errors));
+    }
+    DeleteOptions::read(given)
+}

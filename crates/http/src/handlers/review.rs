@@ -1,0 +1,140 @@
+//! POST of what is answered and not stored: reviews of access and identity, tokens of service accounts.
+
+use std::sync::Arc;
+
+use http::Response;
+use pawl_auth::authn::{BoundKind, bound_reference};
+use pawl_auth::reviews::{AccessReview, review_access, review_rules, review_self, review_token};
+use pawl_meta::object::Meta;
+use pawl_meta::{Errors, Status};
+use pawl_registry::Served;
+use serde_json::{Value, json};
+
+use super::update::encoding;
+use crate::api::{Api, Call};
+use crate::body::Body;
+use crate::options::WriteOptions;
+use crate::{negotiation, render, respond};
+
+pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Result<Response<Body>, Status> {
+    api.accepted(call)?;
+    if served.resource.facts.plural == "bindings" {
+        return super::binding::answer(api, call).await;
+    }
+    let body = api.body(call).await?;
+    let options = WriteOptions::read(api, call, "CreateOptions")?;
+    let object = api.registry.decode(&call.cx, served, encoding(call)?, &body, options.field_validation)?;
+    let review = Value::Object(object);
+    let (user, namespace) = (&call.cx.user, call.info.namespace.as_str());
+    let access = |kind| review_access(kind, &review, user, namespace, &*api.access.chain);
+    let answered = match served.resource.facts.plural.as_str() {
+        "subjectaccessreviews" => access(AccessReview::Subject)?,
+        "localsubjectaccessreviews" => access(AccessReview::Local)?,
+        "selfsubjectaccessreviews" => access(AccessReview::SelfSubject)?,
+        "selfsubjectrulesreviews" => review_rules(&review, user, &api.access.chain)?,
+        "selfsubjectreviews" => review_self(user),
+        "tokenreviews" => review_token(&review, &api.access.authentication)?,
+        other => return Err(Status::not_implemented(format!("{other} is not served yet"))),
+    };
+    Ok(created(call, &answered))
+}
+
+/// POST to `serviceaccounts/NAME/token`.
+pub(crate) async fn token(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Response<Body>, Status> {
+    let Some(issuer) = &api.access.issuer else {
+        return Err(Status::not_implemented("this server has no key to sign service-account tokens with"));
+    };
+    let body = api.body(call).await?;
+    let options = WriteOptions::read(api, call, "CreateOptions")?;
+    let mut request = decode_request(api, call, &body)?;
+    let account = api.registry.get(served, &call.info.namespace, &call.info.name, None).await?;
+    let account = account.readable().map(|r| r.object(account.revision)).unwrap_or_default();
+    name_request(&mut request, call)?;
+    if let Some(Value::Object(request)) = Some(&mut request) {
+        pawl_kinds::rules::set_defaults_of("authentication.v1.TokenRequest", request);
+        let mut errors = Errors::new();
+        let nothing = &mut |_: pawl_kinds::rules::MetadataPass, _: &mut Errors| {};
+        pawl_kinds::rules::validate_new(
+            "authentication.v1.TokenRequest",
+            "TokenRequest",
+            request,
+            nothing,
+            &mut errors,
+        );
+        if !errors.is_empty() {
+            let kind = pawl_meta::GroupKind { group: "authentication.k8s.io".into(), kind: "TokenRequest".into() };
+            return Err(Status::invalid(&kind, "", &errors));
+        }
+    }
+    let fetch = |resource: &'static str, namespace: String, name: String| async move {
+        let table = api.registry.table();
+        let served = table.preferred("", resource).ok_or_else(Status::no_such_resource)?;
+        let entry = api.registry.get(served, &namespace, &name, None).await?;
+        Ok::<Value, Status>(Value::Object(entry.readable().map(|r| r.object(entry.revision)).unwrap_or_default()))
+    };
+    let mut bound = None;
+    let mut node = None;
+    if let Some(reference) = bound_reference(&request)? {
+        let namespace = call.info.namespace.clone();
+        let object = match reference.kind {
+            BoundKind::Pod => fetch("pods", namespace, reference.name.to_owned()).await?,
+            BoundKind::Secret => fetch("secrets", namespace, reference.name.to_owned()).await?,
+            BoundKind::Node => fetch("nodes", String::new(), reference.name.to_owned()).await?,
+            BoundKind::ServiceAccount => return Err(Status::bad_request("a token is not bound to a service account")),
+        };
+        let node_name = object.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if reference.kind == BoundKind::Pod && !node_name.is_empty() {
+            node = fetch("nodes", String::new(), node_name).await.ok();
+        }
+        bound = Some(object);
+    }
+    let issued = issuer.issue(&request, &Value::Object(account), bound.as_ref(), node.as_ref())?;
+    issued.warnings.iter().for_each(|text| call.cx.warn(text.clone()));
+    let mut object = issued.object;
+    if options.dry_run {
+        object["status"]["token"] = json!("");
+    }
+    Ok(created(call, &object))
+}
+
+fn decode_request(api: &Api, call: &Call, body: &[u8]) -> Result<Value, Status> {
+    let schema = pawl_kinds::schema();
+    let root =
+        schema.named("authentication.v1.TokenRequest").ok_or_else(|| Status::internal("no type for token requests"))?;
+    let object = api.registry.decode_as(schema, root, encoding(call)?, body)?;
+    Ok(Value::Object(object))
+}
+
+/// The account in the body must be the one in the URL.
+fn name_request(request: &mut Value, call: &Call) -> Result<(), Status> {
+    let (name, namespace) = (request.name().to_owned(), request.namespace().to_owned());
+    if !name.is_empty() && name != call.info.name {
+        return Err(Status::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            call.info.name
+        )));
+    }
+    if !namespace.is_empty() && namespace != call.info.namespace {
+        return Err(Status::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    if !request["metadata"].is_object() {
+        request["metadata"] = json!({});
+    }
+    request["metadata"]["name"] = json!(call.info.name);
+    request["metadata"]["namespace"] = json!(call.info.namespace);
+    request["kind"] = json!("TokenRequest");
+    request["apiVersion"] = json!("authentication.k8s.io/v1");
+    Ok(())
+}
+
+fn created(call: &Call, value: &Value) -> Response<Body> {
+    let accepted = negotiation::Accepted {
+        media: negotiation::media(&call.headers),
+        pretty: negotiation::wants_pretty(&call.headers, call.query.get("pretty")),
+        ..Default::default()
+    };
+    let (body, content_type) = render::document(value, accepted);
+    respond::with(201, content_type, Body::Full(body))
+}

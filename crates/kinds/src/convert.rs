@@ -1,0 +1,119 @@
+//! Kinds that are served in versions of different shapes: what one form looks like in the other.
+//!
+//! Each such kind is stored in one of its forms. A conversion is pure, loses nothing that the other form can carry, and
+//! leaves metadata alone but for the annotations that carry what a form has no fields for.
+
+mod autoscaler;
+mod event;
+
+use pawl_schema::NodeId;
+use serde_json::{Map, Value};
+
+use crate::types;
+
+/// The two forms of a kind.
+#[derive(Debug)]
+pub struct Forms {
+    pub stored: Form,
+    pub other: Form,
+    to_stored: fn(Map<String, Value>) -> Map<String, Value>,
+    to_other: fn(Map<String, Value>) -> Map<String, Value>,
+    /// Selectable fields of the other form by their names in the stored one, where they differ.
+    fields: &'static [(&'static str, &'static str)],
+}
+
+/// One form of a kind.
+#[derive(Debug)]
+pub struct Form {
+    pub api_version: &'static str,
+    type_name: &'static str,
+}
+
+static FORMS: [Forms; 2] = [
+    Forms {
+        stored: Form { api_version: "autoscaling/v2", type_name: "autoscaling.v2.HorizontalPodAutoscaler" },
+        other: Form { api_version: "autoscaling/v1", type_name: "autoscaling.v1.HorizontalPodAutoscaler" },
+        to_stored: autoscaler::to_v2,
+        to_other: autoscaler::to_v1,
+        fields: &[],
+    },
+    Forms {
+        stored: Form { api_version: "v1", type_name: "core.v1.Event" },
+        other: Form { api_version: "events.k8s.io/v1", type_name: "events.v1.Event" },
+        to_stored: event::to_core,
+        to_other: event::to_events,
+        fields: event::SELECTABLE,
+    },
+];
+
+/// The forms of the kind that a type is one of; `None` for types of one form only.
+pub fn forms(type_name: &str) -> Option<&'static Forms> {
+    FORMS.iter().find(|forms| [forms.stored.type_name, forms.other.type_name].contains(&type_name))
+}
+
+impl Forms {
+    /// The object in the form of an apiVersion; `None` where it is none of the kind's.
+    pub fn convert(&self, object: Map<String, Value>, api_version: &str) -> Option<Map<String, Value>> {
+        let is_stored = object.get("apiVersion").and_then(Value::as_str) == Some(self.stored.api_version);
+        let mut converted = match self.form(api_version)?.api_version == self.stored.api_version {
+            wanted if wanted == is_stored => return Some(object),
+            true => (self.to_stored)(object),
+            false => (self.to_other)(object),
+        };
+        converted.insert("apiVersion".to_owned(), Value::from(api_version));
+        Some(converted)
+    }
+
+    pub fn form(&self, api_version: &str) -> Option<&Form> {
+        [&self.stored, &self.other].into_iter().find(|form| form.api_version == api_version)
+    }
+
+    /// What a selectable field is called in the stored form.
+    pub fn stored_field<'f>(&self, field: &'f str) -> &'f str {
+        self.fields.iter().find(|(other, _)| *other == field).map_or(field, |(_, stored)| stored)
+    }
+}
+
+impl Form {
+    /// The type of the form.
+    pub fn root(&self) -> Option<NodeId> {
+        types::schema().named(self.type_name)
+    }
+}
+
+/// Brings fields in line with a type: what it does not write goes, what it always writes comes.
+fn fit(type_name: &str, fields: &mut Map<String, Value>) {
+    let schema = types::schema();
+    let Some(object) = schema.named(type_name).and_then(|id| schema.object(id)) else { return };
+    fields.retain(|name, value| object.field(name).is_some_and(|field| !schema.is_omitted(field, value)));
+    schema.complete(object, fields);
+}
+
+/// Moves fields from their names in one form to those in the other.
+fn rename(fields: &mut Map<String, Value>, names: impl Iterator<Item = (&'static str, &'static str)>) {
+    for (from, to) in names {
+        if let Some(value) = fields.remove(from) {
+            fields.insert(to.to_owned(), value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_has_its_type_and_its_resource() {
+        for forms in &FORMS {
+            for form in [&forms.stored, &forms.other] {
+                assert!(form.root().is_some(), "{form:?}");
+                let resource = crate::builtin().iter().find(|r| r.facts.type_name == form.type_name).unwrap();
+                assert_eq!(resource.group_version().to_string(), form.api_version);
+                let storage = resource.facts.storage.as_deref().unwrap_or(form.api_version);
+                assert_eq!(storage, forms.stored.api_version);
+            }
+        }
+        let converted = crate::builtin().iter().filter(|r| r.facts.storage.is_some());
+        assert!(converted.into_iter().all(|r| forms(&r.facts.type_name).is_some()));
+    }
+}

@@ -1,0 +1,231 @@
+//! Addresses and node ports of services: taken when a service is written, given back when it goes.
+//!
+//! What is taken is read from the caches: an IPAddress object stands for every address, and services carry their ports.
+//! A write that is under way holds what it took in a set of reservations until the caches show it, so two writes never
+//! get the same. What a service gets is planned purely ([`plan`]); this module makes the plan true.
+
+mod plan;
+mod pool;
+mod ports;
+mod ranges;
+#[cfg(test)]
+mod tests;
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::future::BoxFuture;
+use pawl_deletion::DeleteOptions;
+use pawl_meta::Status;
+use pawl_meta::object::{Meta, Object};
+use serde_json::{Value, json};
+
+use plan::{Plan, Refusal, Taken};
+pub use ranges::{AddressRange, PortRange, ServiceRanges};
+
+use crate::{Context, CreateRequest, DeleteRequest, Registry, Served};
+
+const MANAGED_BY: &str = "ipallocator.k8s.io";
+const MANAGED_BY_LABEL: &str = "ipaddress.kubernetes.io/managed-by";
+const FAMILY_LABEL: &str = "ipaddress.kubernetes.io/ip-family";
+
+/// What writes that are under way have taken.
+#[derive(Debug, Default)]
+pub(crate) struct Reservations(Arc<Mutex<Taken>>);
+
+/// What one write has taken; others may have it again when this goes and the caches do not show it.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    plan: Plan,
+    reservations: Option<Arc<Mutex<Taken>>>,
+}
+
+impl Held {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.plan == Plan::default()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(reservations) = &self.reservations {
+            let mut taken = reservations.lock().unwrap_or_else(PoisonError::into_inner);
+            taken.addresses.retain(|address| !self.plan.addresses.contains(address));
+            taken.ports.retain(|port| !self.plan.ports.contains(port));
+        }
+    }
+}
+
+impl Registry {
+    /// Takes what a new object needs. `given` is the object before the server filled in anything.
+    pub(crate) fn allocate_create(
+        &self,
+        cx: &Context,
+        served: &Served,
+        given: &Object,
+        object: &mut Object,
+    ) -> Result<Held, Status> {
+        if !served.resource.facts.allocates {
+            return Ok(Held::default());
+        }
+        let families = pawl_meta::object::at(given, "spec.ipFamilies").and_then(Value::as_array).map_or(0, Vec::len);
+        let name = object.name().to_owned();
+        self.allocate(cx, served, object, |spec, ranges, taken| plan::create(&name, spec, families, ranges, taken))
+    }
+
+    /// Takes what a changed object needs beyond what it had.
+    pub(crate) fn allocate_update(
+        &self,
+        cx: &Context,
+        served: &Served,
+        subresource: &str,
+        new: &mut Object,
+        old: &Object,
+    ) -> Result<Held, Status> {
+        let before = old.get("spec").and_then(Value::as_object);
+        let (true, true, Some(before)) = (served.resource.facts.allocates, subresource.is_empty(), before) else {
+            return Ok(Held::default());
+        };
+        let name = new.name().to_owned();
+        self.allocate(cx, served, new, |spec, ranges, taken| plan::update(&name, spec, before, ranges, taken))
+    }
+
+    fn allocate(
+        &self,
+        cx: &Context,
+        served: &Served,
+        object: &mut Object,
+        plan: impl FnOnce(&mut Object, &ServiceRanges, &Taken) -> Result<Plan, Refusal>,
+    ) -> Result<Held, Status> {
+        let name = object.name().to_owned();
+        let Some(Value::Object(spec)) = object.get_mut("spec") else { return Ok(Held::default()) };
+        let mut reserved = self.reservations.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = reserved.clone();
+        self.add_shown(served, ports::has_node_ports(spec), &mut taken);
+        let plan = plan(spec, &self.settings.services, &taken).map_err(|refusal| match refusal {
+            Refusal::Invalid(errors) => self.invalid(served, &name, &errors),
+            Refusal::Failed(why) => Status::internal(why),
+        })?;
+        if cx.dry_run {
+            return Ok(Held::default());
+        }
+        reserved.addresses.extend(&plan.addresses);
+        reserved.ports.extend(&plan.ports);
+        Ok(Held { plan, reservations: Some(Arc::clone(&self.reservations.0)) })
+    }
+
+    /// Adds what the caches show as taken; ports only where they are needed.
+    fn add_shown(&self, served: &Served, with_ports: bool, taken: &mut Taken) {
+        if let Some(addresses) = self.find("networking.k8s.io", "ipaddresses") {
+            taken
+                .addresses
+                .extend(addresses.stored.cache.objects().keys().filter_map(|key| key.parse::<IpAddr>().ok()));
+        }
+        let select = served.stored.select.iter().position(|field| field == "spec.clusterIP");
+        for entry in served.stored.cache.objects().values() {
+            let Some(readable) = entry.readable() else { continue };
+            let address = select.and_then(|at| readable.field(at));
+            taken.addresses.extend(address.and_then(|address| address.parse::<IpAddr>().ok()));
+            if with_ports && mentions_ports(readable.value()) {
+                let object = readable.object(entry.revision);
+                let spec = object.get("spec").and_then(Value::as_object);
+                taken.ports.extend(spec.into_iter().flat_map(ports::of));
+            }
+        }
+    }
+
+    /// Makes the objects that stand for the addresses that were taken: before the service is written, so that a crash
+    /// in between leaves an address too many and never one twice.
+    pub(crate) fn settle<'a>(&'a self, held: &'a Held, service: &'a Object) -> BoxFuture<'a, Result<(), Status>> {
+        Box::pin(async move {
+            for (done, address) in held.plan.addresses.iter().enumerate() {
+                if let Err(status) = self.create_address(address, service).await {
+                    self.release(held.plan.addresses.get(..done).unwrap_or_default()).await;
+                    return Err(status);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Ends a write: what was taken stays when it was done and goes when it was not; what it left goes when it was done.
+    pub(crate) async fn conclude(&self, held: Held, done: bool) {
+        self.release(if done { &held.plan.left } else { &held.plan.addresses }).await;
+    }
+
+    /// Gives back the addresses of an object that is gone.
+    pub(crate) async fn release_all(&self, served: &Served, gone: &Object) {
+        if served.resource.facts.allocates
+            && let Some(spec) = gone.get("spec").and_then(Value::as_object)
+        {
+            self.release(&plan::addresses(spec)).await;
+        }
+    }
+
+    /// Makes the address objects agree with the services: what a crash left behind goes, what is missing comes.
+    pub async fn repair_addresses(&self) {
+        let (Some(services), Some(addresses)) =
+            (self.find("", "services"), self.find("networking.k8s.io", "ipaddresses"))
+        else {
+            return;
+        };
+        let mut owned = std::collections::HashMap::new();
+        for entry in services.stored.cache.objects().values() {
+            let Some(readable) = entry.readable() else { return };
+            let service = readable.object(entry.revision);
+            let list = service.get("spec").and_then(Value::as_object).map(plan::addresses).unwrap_or_default();
+            owned.extend(list.into_iter().map(|address| (address, service.clone())));
+        }
+        for entry in addresses.stored.cache.objects().values() {
+            let (Some(readable), Ok(address)) = (entry.readable(), entry.name().parse::<IpAddr>()) else { continue };
+            if owned.remove(&address).is_none() && readable.label(MANAGED_BY_LABEL) == Some(MANAGED_BY) {
+                self.release(&[address]).await;
+            }
+        }
+        for (address, service) in owned {
+            if let Err(status) = self.create_address(&address, &service).await {
+                tracing::warn!(%address, message = status.message, "a service's address has no object");
+            }
+        }
+    }
+
+    async fn create_address(&self, address: &IpAddr, service: &Object) -> Result<(), Status> {
+        let Some(served) = self.find("networking.k8s.io", "ipaddresses") else { return Ok(()) };
+        let object = json!({
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "IPAddress",
+            "metadata": {
+                "name": address.to_string(),
+                "labels": {FAMILY_LABEL: ranges::family_of(address), MANAGED_BY_LABEL: MANAGED_BY},
+            },
+            "spec": {"parentRef": {
+                "resource": "services", "namespace": service.namespace(), "name": service.name(),
+            }},
+        });
+        let Value::Object(object) = object else { return Ok(()) };
+        let request = CreateRequest { namespace: String::new(), object, tracked: false };
+        self.create(&Context::own(), &served, request).await.map(drop)
+    }
+
+    fn release<'a>(&'a self, addresses: &'a [IpAddr]) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let Some(served) = self.find("networking.k8s.io", "ipaddresses") else { return };
+            let options = DeleteOptions { ignore_liens: true, ..DeleteOptions::default() };
+            for address in addresses {
+                let name = address.to_string();
+                let request = DeleteRequest { namespace: "", name: &name, options: &options };
+                if let Err(status) = self.delete(&Context::own(), &served, request).await
+                    && status.code != 404
+                {
+                    tracing::warn!(%address, message = status.message, "an address was not given back");
+                }
+            }
+        })
+    }
+}
+
+/// Whether the bytes of a service name a port on nodes at all: most do not, and need not be parsed.
+fn mentions_ports(value: &[u8]) -> bool {
+    const NAMES: [&[u8]; 2] = [b"\"nodePort\":", b"\"healthCheckNodePort\":"];
+    NAMES.iter().any(|name| value.windows(name.len()).any(|window| window == *name))
+}

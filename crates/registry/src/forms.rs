@@ -1,0 +1,78 @@
+//! Kinds whose versions have different shapes: stored in one form, read and written in whichever a request speaks.
+//!
+//! Bodies, patches and ownership of fields are in the request's form; preparation, validation and the store in the stored
+//! one. For every other kind all of this is nothing.
+
+use std::borrow::Cow;
+
+use pawl_apply::{Shape, Typed, Versions};
+use pawl_kinds::convert::Forms;
+use pawl_meta::object::Object;
+use pawl_schema::NodeId;
+
+use crate::entry::{Readable, Selection};
+use crate::{Served, encode};
+
+/// The forms of a kind, as apply looks at them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KindForms(pub(crate) &'static Forms);
+
+impl Versions for KindForms {
+    fn shape(&self, api_version: &str) -> Shape<'_> {
+        match self.0.form(api_version).and_then(|form| form.root()) {
+            Some(root) => Shape::Other(Typed::new(pawl_kinds::schema(), root)),
+            None => Shape::Gone,
+        }
+    }
+
+    fn convert(&self, object: &Object, api_version: &str) -> Option<Object> {
+        self.0.convert(object.clone(), api_version)
+    }
+}
+
+impl Served {
+    /// The forms of the kind, when the one that is served here is not the stored one.
+    fn converts(&self) -> Option<&'static Forms> {
+        self.forms.map(|forms| forms.0).filter(|forms| forms.stored.api_version != self.api_version)
+    }
+
+    /// A stored object in the form of this version.
+    pub(crate) fn to_served<'o>(&self, object: &'o Object) -> Cow<'o, Object> {
+        let converted = self.converts().and_then(|forms| forms.convert(object.clone(), &self.api_version));
+        converted.map_or(Cow::Borrowed(object), Cow::Owned)
+    }
+
+    /// An object of this version in the form in which it is stored.
+    pub(crate) fn to_stored(&self, object: Object) -> Object {
+        match self.converts() {
+            Some(forms) => forms.convert(object, forms.stored.api_version).unwrap_or_default(),
+            None => object,
+        }
+    }
+
+    /// The type of stored objects.
+    pub(crate) fn stored_root(&self) -> NodeId {
+        self.converts().and_then(|forms| forms.stored.root()).unwrap_or(self.resource.root)
+    }
+
+    /// The object of an entry in the form of this version.
+    pub fn object_of(&self, readable: &Readable, revision: pawl_kv::Revision) -> Object {
+        self.to_served(&readable.object(revision)).into_owned()
+    }
+
+    /// The bytes of a stored object in the form of this version; `None` when they are that already.
+    pub fn bytes_of(&self, readable: &Readable) -> Option<Readable> {
+        self.converts()?;
+        Readable::cut(encode(&self.object_of(readable, 0)), &[]).ok()
+    }
+
+    /// A selection by this version's names of fields, by those of the stored form.
+    pub(crate) fn stored_selection(&self, mut selection: Selection) -> Selection {
+        if let Some(forms) = self.converts() {
+            for requirement in &mut selection.fields.requirements {
+                requirement.field = forms.stored_field(&requirement.field).to_owned();
+            }
+        }
+        selection
+    }
+}
