@@ -110,8 +110,16 @@ impl Actor {
             // The object that was meant is gone, whoever has its name now.
             _ => Err(Status::not_found(&resource, name)),
         };
-        let request =
-            UpdateRequest { namespace, name, subresource, creates: false, tracked: false, change: Box::new(change) };
+        let request = UpdateRequest {
+            namespace,
+            name,
+            subresource,
+            creates: false,
+            create_refused: None,
+            tracked: false,
+            replaces: false,
+            change: Box::new(change),
+        };
         judge(self.registry.update(&self.context(MANAGER), served, request).await.map(|_| ()))
     }
 
@@ -138,6 +146,8 @@ impl Actor {
             body: body.as_bytes(),
             validation: FieldValidation::Ignore,
             force: true,
+            // What was deleted meanwhile is not brought back to life.
+            create_refused: Some(Status::not_found(&served.resource.group_resource(), name)),
         };
         judge(self.registry.patch(&self.context(self.name.as_str()), served, request).await.map(|_| ()))
     }

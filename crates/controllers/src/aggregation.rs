@@ -61,11 +61,10 @@ impl Aggregation {
         let mut failed = None;
         for (role, rules) in plan(&roles) {
             let name = role.name();
-            // With the uid a role that was deleted meanwhile is not brought back to life.
             let mut intent = Object::new();
             intent.insert("apiVersion".to_owned(), json!(served.resource.group_version().to_string()));
             intent.insert("kind".to_owned(), json!(served.resource.facts.kind));
-            intent.insert("metadata".to_owned(), json!({"name": name, "uid": role.uid()}));
+            intent.insert("metadata".to_owned(), json!({"name": name}));
             if !rules.is_empty() {
                 intent.insert("rules".to_owned(), Value::Array(rules));
             }

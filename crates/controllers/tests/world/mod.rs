@@ -12,8 +12,8 @@ use pawl_kv::Kv;
 use pawl_meta::Status;
 use pawl_meta::object::{Meta, Object};
 use pawl_registry::{
-    Context, CreateRequest, DeleteRequest, Deleted, Encoding, FieldValidation, Identity, PatchKind, PatchRequest,
-    Registry, Served, Settings, User,
+    AddressRange, Context, CreateRequest, DeleteRequest, Deleted, Encoding, FieldValidation, Identity, PatchKind,
+    PatchRequest, PortRange, Registry, Served, ServiceRanges, Settings, User,
 };
 use serde_json::{Value, json};
 
@@ -42,6 +42,10 @@ impl World {
         let settings = Settings {
             admission: Chain::new(vec![Arc::new(NamespaceLifecycle)]),
             liens: true,
+            services: ServiceRanges {
+                addresses: AddressRange { base: [10, 0, 0, 0].into(), bits: 24 },
+                node_ports: PortRange { first: 30000, last: 32767 },
+            },
             event_ttl: Duration::ZERO,
         };
         let opened = Registry::open(store, Box::new(Identity), pawl_kinds::builtin(), settings).await;
@@ -109,6 +113,7 @@ impl World {
             body: body.as_bytes(),
             validation: FieldValidation::Strict,
             force: false,
+            create_refused: None,
         };
         self.registry.patch(&context(), &self.served(plural), request).await.map(|_| ())
     }
