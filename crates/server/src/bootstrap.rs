@@ -40,7 +40,8 @@ async fn ensure(registry: &Registry, places: &Places, starter: &Starter) {
 
 async fn try_ensure(registry: &Registry, places: &Places, starter: &Starter) -> Result<(), Status> {
     let wanted = places.fill_object(&starter.object);
-    let emptied = starter.keep == Keep::Merged && wanted.get("data").and_then(Value::as_object).is_none_or(Object::is_empty);
+    let emptied =
+        starter.keep == Keep::Merged && wanted.get("data").and_then(Value::as_object).is_none_or(Object::is_empty);
     if starter.keep == Keep::Allocated || emptied {
         return Ok(());
     }
@@ -79,7 +80,8 @@ fn corrected(keep: Keep, existing: &Object, wanted: &Object) -> Option<Object> {
     let mut corrected = existing.clone();
     for (field, value) in wanted {
         if !matches!(field.as_str(), "apiVersion" | "kind" | "metadata" | "status") {
-            let value = if keep == Keep::Merged { certificates::merged(existing.get(field), value) } else { value.clone() };
+            let value =
+                if keep == Keep::Merged { certificates::merged(existing.get(field), value) } else { value.clone() };
             corrected.insert(field.clone(), value);
         }
     }
