@@ -4,6 +4,7 @@
 //! `facts/`, read on first use. Code stands here only where data cannot say it, beside its kind and found by its name.
 //! It knows nothing of requests or storage.
 
+pub mod bootstrap;
 pub mod convert;
 pub mod descriptions;
 mod formats;

@@ -50,6 +50,13 @@ impl Served {
         }
     }
 
+    /// Fills in what follows from the object's other form: there and back again.
+    pub(crate) fn settle_form(&self, object: &mut Object) {
+        if self.converts().is_some() {
+            *object = self.to_served(&self.to_stored(std::mem::take(object))).into_owned();
+        }
+    }
+
     /// The type of stored objects.
     pub(crate) fn stored_root(&self) -> NodeId {
         self.converts().and_then(|forms| forms.stored.root()).unwrap_or(self.resource.root)

@@ -57,6 +57,7 @@ impl Registry {
 
     pub(crate) fn set_defaults(&self, served: &Served, object: &mut Object) {
         rules::set_defaults(&served.resource, object);
+        served.settle_form(object);
     }
 
     pub(crate) fn prepare_kind_create(&self, cx: &Context, served: &Served, object: &mut Object) {

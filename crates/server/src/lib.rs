@@ -4,6 +4,7 @@
 
 mod access;
 mod auditing;
+mod bootstrap;
 mod certificates;
 mod documents;
 mod error;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pawl_auth::rbac::Index;
+use pawl_controllers::{Controllers, Handle};
 use pawl_http::{Api, Health, Limits, Server, ServerOptions};
 use pawl_kv::Kv;
 use pawl_registry::{Identity, Registry};
@@ -13,15 +14,17 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::bootstrap::Places;
 use crate::documents::FromTable;
 use crate::roles;
-use crate::{Error, Settings, access, auditing, certificates, notify, reload};
+use crate::{Error, Settings, access, auditing, bootstrap, certificates, notify, reload};
 
 /// A server that answers.
 pub struct Running {
     pub url: String,
     pub kubeconfig: PathBuf,
     health: Arc<Health>,
+    controllers: Handle,
     serving: JoinHandle<()>,
 }
 
@@ -29,6 +32,7 @@ impl Running {
     /// Stops: not ready at once, watches end, requests in flight finish.
     pub async fn stop(self) {
         self.health.stop();
+        self.controllers.stop().await;
         let _ = self.serving.await;
     }
 }
@@ -63,6 +67,19 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
             tracing::error!(%error, "the caches no longer follow the store");
         }
     });
+    // The port must be known for what points to it; who connects meanwhile waits until the server answers.
+    let address = std::net::SocketAddr::new(settings.address, settings.port);
+    let listener =
+        TcpListener::bind(address).await.map_err(|source| Error::Listen { address: address.to_string(), source })?;
+    let local = listener.local_addr().unwrap_or(address);
+    let places = Places {
+        ip: settings.advertise,
+        port: local.port(),
+        service_ip: settings.service_ip(),
+        service_range: format!("{}/{}", settings.service_range.0, settings.service_range.1),
+        client_ca: certificates::client_ca(&settings)?,
+    };
+    bootstrap::run(&registry, &places).await;
     let mut followers = roles::follow(&registry, &index).await.map_err(|e| Error::Start(e.to_string()))?;
     followers.push(following);
     let checked = Arc::clone(&store);
@@ -95,19 +112,18 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
         settings.gates.enabled("ServerSideFieldValidation"),
         auditing::build(&settings)?,
     ));
+    let options =
+        pawl_controllers::Options { root_ca: Some(identity.trusted.clone()), ..pawl_controllers::Options::default() };
+    let controllers = Controllers::start(Arc::clone(&registry), &settings.controllers, options).map_err(Error::Flag)?;
     let (renewed, tls) = watch::channel(identity.tls);
     tokio::spawn(reload::follow(settings.clone(), renewed));
-    let address = std::net::SocketAddr::new(settings.address, settings.port);
-    let listener =
-        TcpListener::bind(address).await.map_err(|source| Error::Listen { address: address.to_string(), source })?;
-    let local = listener.local_addr().unwrap_or(address);
     let server = Server::new(api, tls, ServerOptions::default());
     let serving = tokio::spawn(async move {
         server.run(listener).await;
         followers.iter().for_each(JoinHandle::abort);
     });
     notify::ready();
-    Ok(Running { url: format!("https://{local}"), kubeconfig: identity.kubeconfig, health, serving })
+    Ok(Running { url: format!("https://{local}"), kubeconfig: identity.kubeconfig, health, controllers, serving })
 }
 
 /// Runs a server until it is told to stop.

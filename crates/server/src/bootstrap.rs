@@ -1,0 +1,194 @@
+//! What is there from the start: namespaces, the service `kubernetes`, priority levels, roles. Made when it is missing,
+//! put right when it must not differ, and left alone otherwise: a restart writes nothing.
+
+mod certificates;
+mod places;
+mod roles;
+
+use futures::future::join_all;
+use pawl_admission::Objects;
+use pawl_kinds::bootstrap::{Keep, Starter, starters};
+use pawl_meta::object::{Meta, Object, metadata_mut};
+use pawl_meta::{GroupVersion, Status};
+use pawl_registry::{
+    Context, CreateRequest, Encoding, FieldValidation, PatchKind, PatchRequest, Registry, Served, UpdateRequest,
+};
+use serde_json::{Value, json};
+
+pub use places::Places;
+
+/// The annotation by which a flow-control object says whether it is kept up to date.
+const AUTO_UPDATE: &str = "apf.kubernetes.io/autoupdate-spec";
+
+/// Makes what is missing: namespaces first, for what is in them, then everything at once. What cannot be made is told and
+/// does not keep the server from starting.
+pub async fn run(registry: &Registry, places: &Places) {
+    registry.repair_addresses().await;
+    let (namespaces, rest): (Vec<_>, Vec<_>) =
+        starters().iter().partition(|starter| starter.object.get("kind").is_some_and(|kind| kind == "Namespace"));
+    join_all(namespaces.into_iter().map(|starter| ensure(registry, places, starter))).await;
+    let roles = pawl_auth::rbac::bootstrap::objects();
+    let starters = join_all(rest.into_iter().map(|starter| ensure(registry, places, starter)));
+    futures::join!(starters, join_all(roles.iter().map(|role| roles::ensure(registry, role))));
+}
+
+async fn ensure(registry: &Registry, places: &Places, starter: &Starter) {
+    if let Err(status) = try_ensure(registry, places, starter).await {
+        tracing::error!(name = starter.object.name(), message = status.message, "a starting object was not made");
+    }
+}
+
+async fn try_ensure(registry: &Registry, places: &Places, starter: &Starter) -> Result<(), Status> {
+    let wanted = places.fill_object(&starter.object);
+    let emptied =
+        starter.keep == Keep::Merged && wanted.get("data").and_then(Value::as_object).is_none_or(Object::is_empty);
+    if starter.keep == Keep::Allocated || emptied {
+        return Ok(());
+    }
+    let table = registry.table();
+    let served = served(&table, &wanted).ok_or_else(Status::no_such_resource)?;
+    let (namespace, name) = (wanted.namespace().to_owned(), wanted.name().to_owned());
+    let cx = context(&starter.manager);
+    let body = Value::Object(wanted).to_string();
+    let wanted = registry.decode(&cx, served, Encoding::Json, body.as_bytes(), FieldValidation::Ignore)?;
+    let group_resource = served.resource.group_resource();
+    let existing = Objects::get(registry, &group_resource.group, &group_resource.resource, &namespace, &name);
+    let Some(existing) = existing else {
+        create(registry, &cx, served, wanted).await?;
+        return set_status(registry, places, starter, served, (&namespace, &name)).await;
+    };
+    if starter.status.is_some() && pawl_meta::object::at(&existing, "status.conditions").is_none() {
+        set_status(registry, places, starter, served, (&namespace, &name)).await?;
+    }
+    match corrected(starter.keep, &existing, &wanted) {
+        Some(corrected) => update(registry, &cx, served, corrected).await,
+        None => Ok(()),
+    }
+}
+
+/// The existing object as it should be; `None` when it is, or may be as it is.
+fn corrected(keep: Keep, existing: &Object, wanted: &Object) -> Option<Object> {
+    match keep {
+        Keep::Present | Keep::PresentAtStart | Keep::Allocated => return None,
+        Keep::EqualUnlessOptedOut => match existing.annotation(AUTO_UPDATE) {
+            Some("false") => return None,
+            None if existing.generation() > 1 => return None,
+            _ => {}
+        },
+        Keep::Equal | Keep::Merged => {}
+    }
+    let mut corrected = existing.clone();
+    for (field, value) in wanted {
+        if !matches!(field.as_str(), "apiVersion" | "kind" | "metadata" | "status") {
+            let value =
+                if keep == Keep::Merged { certificates::merged(existing.get(field), value) } else { value.clone() };
+            corrected.insert(field.clone(), value);
+        }
+    }
+    (corrected != *existing).then_some(corrected)
+}
+
+async fn create(registry: &Registry, cx: &Context, served: &Served, object: Object) -> Result<(), Status> {
+    let namespace = object.namespace().to_owned();
+    match registry.create(cx, served, CreateRequest { namespace, object, tracked: false }).await {
+        Err(status) if status.reason != "AlreadyExists" => Err(status),
+        _ => Ok(()),
+    }
+}
+
+async fn update(registry: &Registry, cx: &Context, served: &Served, object: Object) -> Result<(), Status> {
+    change(registry, cx, served, "", (object.namespace(), object.name()), &object).await
+}
+
+async fn change(
+    registry: &Registry,
+    cx: &Context,
+    served: &Served,
+    subresource: &str,
+    (namespace, name): (&str, &str),
+    object: &Object,
+) -> Result<(), Status> {
+    let request = UpdateRequest {
+        namespace,
+        name,
+        subresource,
+        creates: false,
+        create_refused: None,
+        tracked: false,
+        replaces: false,
+        change: Box::new(|_| Ok(object.clone())),
+    };
+    registry.update(cx, served, request).await.map(drop)
+}
+
+/// Writes the status that a new object has.
+async fn set_status(
+    registry: &Registry,
+    places: &Places,
+    starter: &Starter,
+    served: &Served,
+    (namespace, name): (&str, &str),
+) -> Result<(), Status> {
+    let Some(given) = &starter.status else { return Ok(()) };
+    let cx = context(&given.manager);
+    let status = places.fill(&given.status).unwrap_or(Value::Null);
+    if !given.apply {
+        let entry = registry.get(served, namespace, name, None).await?;
+        let mut object = entry.readable().map(|readable| readable.object(entry.revision)).unwrap_or_default();
+        object.insert("status".to_owned(), status);
+        return change(registry, &cx, served, "status", (namespace, name), &object).await;
+    }
+    let mut intent = Object::new();
+    for field in ["apiVersion", "kind"] {
+        intent.extend(starter.object.get(field).map(|value| (field.to_owned(), value.clone())));
+    }
+    metadata_mut(&mut intent).insert("name".to_owned(), json!(name));
+    intent.insert("status".to_owned(), status);
+    let body = Value::Object(intent).to_string();
+    let request = PatchRequest {
+        namespace,
+        name,
+        subresource: "status",
+        kind: PatchKind::Apply,
+        body: body.as_bytes(),
+        validation: FieldValidation::Ignore,
+        force: true,
+        create_refused: None,
+    };
+    registry.patch(&cx, served, request).await.map(drop)
+}
+
+fn served<'t>(table: &'t pawl_registry::Table, object: &Object) -> Option<&'t std::sync::Arc<Served>> {
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    let version = GroupVersion::parse(text("apiVersion"))?;
+    table.by_kind(&version.group, &version.version, text("kind"))
+}
+
+fn context(manager: &str) -> Context {
+    let mut cx = Context::own();
+    manager.clone_into(&mut cx.manager);
+    cx
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(value: Value) -> Object {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn what_must_not_differ_is_put_right() {
+        let wanted = object(json!({"kind": "K", "metadata": {"name": "x"}, "spec": {"a": 1}}));
+        let same = object(json!({"kind": "K", "metadata": {"name": "x", "uid": "u"}, "spec": {"a": 1}}));
+        let other = object(json!({"kind": "K", "metadata": {"name": "x", "generation": 2}, "spec": {"a": 2}}));
+        assert_eq!(corrected(Keep::Equal, &same, &wanted), None);
+        assert_eq!(corrected(Keep::Equal, &other, &wanted).unwrap()["spec"], json!({"a": 1}));
+        assert_eq!(corrected(Keep::Present, &other, &wanted), None);
+        assert_eq!(corrected(Keep::EqualUnlessOptedOut, &other, &wanted), None);
+        let mut asked = other.clone();
+        asked["metadata"]["annotations"] = json!({AUTO_UPDATE: "true"});
+        assert!(corrected(Keep::EqualUnlessOptedOut, &asked, &wanted).is_some());
+    }
+}
