@@ -38,10 +38,14 @@ fn collect(root: &Path, below: &Path, files: &mut Vec<PathBuf>) -> std::io::Resu
     for entry in fs::read_dir(root.join(below))? {
         let entry = entry?;
         let path = below.join(entry.file_name());
-        if !entry.file_type()?.is_dir() {
-            files.push(path);
-        } else if !matches!(entry.file_name().to_str(), Some(".git" | "target" | "pawl-data" | "node_modules")) {
+        // Not of the repository; `.git` is a file where the work tree is not the first one.
+        if matches!(entry.file_name().to_str(), Some(".git" | "target" | "pawl-data" | "node_modules")) {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
             collect(root, &path, files)?;
+        } else {
+            files.push(path);
         }
     }
     Ok(())
