@@ -1,5 +1,14 @@
 //! Whatever a client sends: a clear `Status` or a closed connection, never a panic, and nothing of it is stored.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test may fail, and says what it does"
+)]
+
 mod server;
 
 use std::time::{Duration, Instant};

@@ -1,5 +1,14 @@
 //! What the command line accepts, what it refuses, and how it says so.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test may fail, and says what it does"
+)]
+
 mod server;
 
 use std::fs;

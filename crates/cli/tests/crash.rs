@@ -3,6 +3,15 @@
 //!
 //! Ten kills by default; `PAWL_SOAK_KILLS` asks for more, `PAWL_SEED` repeats the decisions of an earlier run.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test may fail, and says what it does"
+)]
+
 mod server;
 
 use std::collections::{BTreeMap, HashSet};

@@ -1,6 +1,15 @@
 //! The server starts the way controller-runtime's envtest starts a kube-apiserver: by that name, with its flags and the
 //! certificates that it writes before, several side by side.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test may fail, and says what it does"
+)]
+
 mod server;
 
 use std::fs;

@@ -3,6 +3,15 @@
 //!
 //! A few rounds by default; with `PAWL_SOAK_SECONDS` they go on for so long.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test may fail, and says what it does"
+)]
+
 mod server;
 
 use std::collections::HashMap;

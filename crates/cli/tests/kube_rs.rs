@@ -1,5 +1,14 @@
 //! kube-rs works with the server by its own kubeconfig: every verb, watchers in both list modes, a reflector.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test may fail, and says what it does"
+)]
+
 mod server;
 
 use std::collections::{BTreeMap, BTreeSet};
