@@ -14,7 +14,8 @@ impl Schema {
         self.may_hold_empties(root)
             && object.iter().any(|(name, value)| {
                 shape.field(name).is_some_and(|field| {
-                    (self.is_dropped_when_empty(field) && is_empty(value)) || self.value_holds_empties(field.node, value)
+                    (self.is_dropped_when_empty(field) && is_empty(value))
+                        || self.value_holds_empties(field.node, value)
                 })
             })
     }

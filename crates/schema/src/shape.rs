@@ -268,7 +268,11 @@ impl SchemaBuilder {
             .map(|(name, _)| name.to_string())
             .collect();
         if missing.is_empty() {
-            Ok(Schema { nodes: self.nodes.into_iter().flatten().collect(), names: self.names, empties: OnceLock::new() })
+            Ok(Schema {
+                nodes: self.nodes.into_iter().flatten().collect(),
+                names: self.names,
+                empties: OnceLock::new(),
+            })
         } else {
             Err(missing)
         }

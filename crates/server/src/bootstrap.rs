@@ -40,8 +40,9 @@ async fn ensure(registry: &Registry, places: &Places, starter: &Starter) {
 
 async fn try_ensure(registry: &Registry, places: &Places, starter: &Starter) -> Result<(), Status> {
     let wanted = places.fill_object(&starter.object);
-    let emptied = starter.keep == Keep::Merged && wanted.get("data").and_then(Value::as_object).is_none_or(Object::is_empty);
-    if starter.keep == Keep::Allocated || emptied {
+    let emptied =
+        starter.keep == Keep::Merged && wanted.get("data").and_then(Value::as_object).is_none_or(Object::is_empty);
+    if starter.keep == Keep::Allocated || emptied || (places.ip.is_loopback() && points_here(starter)) {
         return Ok(());
     }
     let table = registry.table();
@@ -65,6 +66,12 @@ async fn try_ensure(registry: &Registry, places: &Places, starter: &Starter) -> 
     }
 }
 
+/// Whether an object points to this server. Endpoints cannot be loopback addresses: a server that only its own machine
+/// reaches has none.
+fn points_here(starter: &Starter) -> bool {
+    Value::Object(starter.object.clone()).to_string().contains("${ip}")
+}
+
 /// The existing object as it should be; `None` when it is, or may be as it is.
 fn corrected(keep: Keep, existing: &Object, wanted: &Object) -> Option<Object> {
     match keep {
@@ -79,7 +86,8 @@ fn corrected(keep: Keep, existing: &Object, wanted: &Object) -> Option<Object> {
     let mut corrected = existing.clone();
     for (field, value) in wanted {
         if !matches!(field.as_str(), "apiVersion" | "kind" | "metadata" | "status") {
-            let value = if keep == Keep::Merged { certificates::merged(existing.get(field), value) } else { value.clone() };
+            let value =
+                if keep == Keep::Merged { certificates::merged(existing.get(field), value) } else { value.clone() };
             corrected.insert(field.clone(), value);
         }
     }

@@ -151,9 +151,8 @@ fn parse<T: std::str::FromStr>(given: &Given, name: &str) -> Result<T, Error> {
 
 /// `30000-32767`, or a base and how many more: `30000+100`.
 fn node_ports(text: &str) -> Result<(u16, u16), Error> {
-    let wrong = |why: &str| {
-        Error::Flag(format!("invalid argument {text:?} for \"--service-node-port-range\" flag: {why}"))
-    };
+    let wrong =
+        |why: &str| Error::Flag(format!("invalid argument {text:?} for \"--service-node-port-range\" flag: {why}"));
     let port = |text: &str| text.trim().parse::<u16>().map_err(|_| wrong("unable to parse port range"));
     let (first, last) = match (text.split_once('-'), text.split_once('+')) {
         (Some((first, last)), _) => (port(first)?, port(last)?),

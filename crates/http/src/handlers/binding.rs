@@ -25,7 +25,12 @@ pub(crate) async fn answer(api: &Api, call: &mut Call) -> Result<Response<Body>,
 }
 
 /// A body that is no object of a resource, with the namespace of the URL.
-pub(super) fn decode(api: &Api, call: &Call, type_name: &str, body: &[u8]) -> Result<pawl_meta::object::Object, Status> {
+pub(super) fn decode(
+    api: &Api,
+    call: &Call,
+    type_name: &str,
+    body: &[u8],
+) -> Result<pawl_meta::object::Object, Status> {
     let schema = pawl_kinds::schema();
     let root = schema.named(type_name).ok_or_else(|| Status::internal(format!("no type {type_name}")))?;
     let mut object = api.registry.decode_as(schema, root, encoding(call)?, body)?;

@@ -313,7 +313,8 @@ fn behavior_to_v2(behavior: &Object) -> Object {
                 out.insert(name, Value::Object(behavior_to_v2(inner)));
             }
             Value::Array(items) => {
-                let lower = |item: &Value| item.as_object().map_or_else(|| item.clone(), |o| Value::Object(behavior_to_v2(o)));
+                let lower =
+                    |item: &Value| item.as_object().map_or_else(|| item.clone(), |o| Value::Object(behavior_to_v2(o)));
                 out.insert(name, Value::Array(items.iter().map(lower).collect()));
             }
             other => {
@@ -327,12 +328,45 @@ fn behavior_to_v2(behavior: &Object) -> Object {
 /// JSON with fields in the order in which Go's types declare them.
 fn ordered(value: &Value) -> String {
     const ORDER: &[&str] = &[
-        "ScaleUp", "ScaleDown", "StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tolerance", "Type", "Value",
-        "PeriodSeconds", "type", "status", "lastTransitionTime", "reason", "message", "object", "pods", "resource",
-        "containerResource", "external", "target", "kind", "name", "apiVersion", "metricName", "metricSelector",
-        "targetValue", "currentValue", "targetAverageUtilization", "currentAverageUtilization", "targetAverageValue",
-        "currentAverageValue", "selector", "averageValue", "container", "matchLabels", "matchExpressions", "key",
-        "operator", "values",
+        "ScaleUp",
+        "ScaleDown",
+        "StabilizationWindowSeconds",
+        "SelectPolicy",
+        "Policies",
+        "Tolerance",
+        "Type",
+        "Value",
+        "PeriodSeconds",
+        "type",
+        "status",
+        "lastTransitionTime",
+        "reason",
+        "message",
+        "object",
+        "pods",
+        "resource",
+        "containerResource",
+        "external",
+        "target",
+        "kind",
+        "name",
+        "apiVersion",
+        "metricName",
+        "metricSelector",
+        "targetValue",
+        "currentValue",
+        "targetAverageUtilization",
+        "currentAverageUtilization",
+        "targetAverageValue",
+        "currentAverageValue",
+        "selector",
+        "averageValue",
+        "container",
+        "matchLabels",
+        "matchExpressions",
+        "key",
+        "operator",
+        "values",
     ];
     match value {
         Value::Array(items) => format!("[{}]", items.iter().map(ordered).collect::<Vec<_>>().join(",")),

@@ -45,7 +45,12 @@ mod tests {
 
     fn certificate(name: &str) -> String {
         let key = rcgen::KeyPair::generate().unwrap();
-        rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap().self_signed(&key).unwrap().pem().replace("\r\n", "\n")
+        rcgen::CertificateParams::new(vec![name.to_owned()])
+            .unwrap()
+            .self_signed(&key)
+            .unwrap()
+            .pem()
+            .replace("\r\n", "\n")
     }
 
     #[test]
