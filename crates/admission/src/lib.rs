@@ -1,17 +1,52 @@
 //! Admission: what may still change an object on its way in, and what may still refuse it.
 //!
 //! Owns the chain and the plugins. A plugin sees one request with its old and new object; mutating ones run first, in the
-//! order of the chain, then validating ones. It reads other objects through [`Objects`] and writes nothing itself.
+//! order of the chain, then validating ones. It reads other objects through [`Objects`], asks who may do what through
+//! [`Authorizes`], and writes nothing itself.
 
+mod chain;
+#[cfg(test)]
+mod fake;
+mod fields;
+mod not_enforced;
+
+mod certificate_approval;
+mod certificate_signing;
+mod certificate_subject_restriction;
+mod default_ingress_class;
+mod default_storage_class;
+mod default_toleration_seconds;
 mod namespace_lifecycle;
+mod persistent_volume_claim_resize;
+mod priority;
+mod runtime_class;
+mod service_account;
+mod signer;
+mod storage_object_in_use_protection;
+mod taint_nodes_by_condition;
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use pawl_meta::object::Object;
+use pawl_meta::object::{Meta, Object};
 use pawl_meta::{GroupResource, Status};
 
+pub use certificate_approval::CertificateApproval;
+pub use certificate_signing::CertificateSigning;
+pub use certificate_subject_restriction::CertificateSubjectRestriction;
+pub use chain::{Dependencies, chain};
+pub use default_ingress_class::DefaultIngressClass;
+pub use default_storage_class::DefaultStorageClass;
+pub use default_toleration_seconds::DefaultTolerationSeconds;
 pub use namespace_lifecycle::NamespaceLifecycle;
+pub use not_enforced::not_enforced;
+pub use persistent_volume_claim_resize::PersistentVolumeClaimResize;
+pub use priority::Priority;
+pub use runtime_class::RuntimeClass;
+pub use service_account::ServiceAccount;
+pub use storage_object_in_use_protection::StorageObjectInUseProtection;
+pub use taint_nodes_by_condition::TaintNodesByCondition;
 
 /// What is being done to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,11 +63,34 @@ pub struct Attributes<'a> {
     pub kind: &'a str,
     pub subresource: &'a str,
     pub namespace: &'a str,
+    /// Empty while a name is still to be generated.
     pub name: &'a str,
     pub user: &'a str,
     pub groups: &'a [String],
     pub dry_run: bool,
     pub old: Option<&'a Object>,
+    /// Tells the client something, beside the answer.
+    pub warn: &'a (dyn Fn(String) + Sync),
+}
+
+impl Attributes<'_> {
+    /// Whether the request is about a resource itself, not about one of its subresources.
+    pub(crate) fn is(&self, group: &str, resource: &str) -> bool {
+        self.is_of(group, resource, "")
+    }
+
+    /// Whether the request is about a subresource; the resource itself where that is empty.
+    pub(crate) fn is_of(&self, group: &str, resource: &str, subresource: &str) -> bool {
+        self.resource.group == group && self.resource.resource == resource && self.subresource == subresource
+    }
+
+    /// A refusal. An object that has no name yet is called by the beginning of its name.
+    pub(crate) fn forbidden(&self, object: Option<&Object>, why: impl Display) -> Status {
+        let own = |field| object.map(|o| o.meta_str(field)).unwrap_or_default();
+        let names = [self.name, own("name"), own("generateName")];
+        let name = names.into_iter().find(|name| !name.is_empty()).unwrap_or("Unknown");
+        Status::forbidden(self.resource, name, why)
+    }
 }
 
 /// What plugins may know of other objects.
@@ -49,6 +107,35 @@ pub trait Objects: Send + Sync {
     ) -> BoxFuture<'a, Option<Object>>;
     /// Every object of a resource in a namespace; all namespaces where it is empty.
     fn list(&self, group: &str, resource: &str, namespace: &str) -> Vec<Object>;
+}
+
+impl dyn Objects + '_ {
+    /// One object; read past the caches only when they do not have it.
+    pub(crate) async fn find(&self, group: &str, resource: &str, namespace: &str, name: &str) -> Option<Object> {
+        match self.get(group, resource, namespace, name) {
+            Some(object) => Some(object),
+            None => self.get_fresh(group, resource, namespace, name).await,
+        }
+    }
+}
+
+/// What somebody would have to be allowed beside the request itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Permission<'a> {
+    pub user: &'a str,
+    pub groups: &'a [String],
+    pub verb: &'a str,
+    pub group: &'a str,
+    pub resource: &'a str,
+    pub subresource: &'a str,
+    /// Empty at the cluster scope.
+    pub namespace: &'a str,
+    pub name: &'a str,
+}
+
+/// Who may do what, for plugins that guard more than the request says.
+pub trait Authorizes: Send + Sync {
+    fn allows(&self, permission: &Permission<'_>) -> bool;
 }
 
 /// One plugin of the chain.
@@ -87,6 +174,17 @@ impl Chain {
         Self { plugins }
     }
 
+    /// The same chain with one more plugin behind the others.
+    pub fn with(mut self, plugin: Arc<dyn Plugin>) -> Self {
+        self.plugins.push(plugin);
+        self
+    }
+
+    /// The names of the plugins, in the order in which they run.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.plugins.iter().map(|plugin| plugin.name())
+    }
+
     pub async fn mutate(
         &self,
         attributes: &Attributes<'_>,
@@ -99,6 +197,7 @@ impl Chain {
         Ok(())
     }
 
+    /// What passes and will not be enforced is told to the client.
     pub async fn validate(
         &self,
         attributes: &Attributes<'_>,
@@ -107,6 +206,12 @@ impl Chain {
     ) -> Result<(), Status> {
         for plugin in &self.plugins {
             plugin.validate(attributes, object, objects).await?;
+        }
+        if attributes.operation == Operation::Create
+            && attributes.subresource.is_empty()
+            && let Some(text) = not_enforced(&attributes.resource.group, &attributes.resource.resource)
+        {
+            (attributes.warn)(text.to_owned());
         }
         Ok(())
     }

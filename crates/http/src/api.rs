@@ -122,7 +122,7 @@ impl Api {
             access,
             documents,
             health,
-            metrics: Metrics::new(),
+            metrics: Metrics::new(&version),
             limits,
             version,
             field_validation,

@@ -4,6 +4,9 @@ use std::time::Instant;
 
 use prometheus::{Encoder, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder};
 
+use pawl_registry::Table;
+use serde_json::Value;
+
 use crate::request::RequestInfo;
 
 pub struct Metrics {
@@ -14,6 +17,7 @@ pub struct Metrics {
     long_running: IntGaugeVec,
     watch_events: IntCounterVec,
     field_validation: HistogramVec,
+    objects: IntGaugeVec,
 }
 
 /// A request that has begun.
@@ -29,14 +33,15 @@ impl Drop for InFlight {
 
 const RESOURCE: [&str; 5] = ["group", "version", "resource", "subresource", "scope"];
 
-impl Default for Metrics {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Metrics {
-    pub fn new() -> Self {
+    pub fn new(version: &Value) -> Self {
+        let (metrics, build) = Self::register();
+        let text = |field: &str| version.get(field).and_then(Value::as_str).unwrap_or_default();
+        build.with_label_values(&[text("major"), text("minor"), text("gitVersion"), text("platform")]).set(1);
+        metrics
+    }
+
+    fn register() -> (Self, IntGaugeVec) {
         let registry = Registry::new();
         let labels = |more: &[&'static str]| [&RESOURCE[..], more].concat();
         let opts = |name: &str, help: &str| Opts::new(name, help);
@@ -71,6 +76,14 @@ impl Metrics {
             "How long writes took, by what they asked of field validation.",
             &["field_validation"],
         );
+        let objects = vector(IntGaugeVec::new(
+            opts("apiserver_resource_objects", "Objects that are stored, by resource."),
+            &["group", "resource"],
+        ));
+        let build = vector(IntGaugeVec::new(
+            opts("kubernetes_build_info", "What is running: always 1."),
+            &["major", "minor", "git_version", "platform"],
+        ));
         for metric in [
             Box::new(requests.clone()) as Box<dyn prometheus::core::Collector>,
             Box::new(duration.clone()),
@@ -78,11 +91,15 @@ impl Metrics {
             Box::new(long_running.clone()),
             Box::new(watch_events.clone()),
             Box::new(field_validation.clone()),
+            Box::new(objects.clone()),
+            Box::new(build.clone()),
         ] {
             // Names are distinct; a second registration cannot happen.
             let _ = registry.register(metric);
         }
-        Self { registry, requests, duration, in_flight, long_running, watch_events, field_validation }
+        let metrics =
+            Self { registry, requests, duration, in_flight, long_running, watch_events, field_validation, objects };
+        (metrics, build)
     }
 
     /// The registry, for metrics of other parts of the server.
@@ -139,8 +156,13 @@ impl Metrics {
         self.field_validation.with_label_values(&[directive]).observe(started.elapsed().as_secs_f64());
     }
 
-    /// All metrics as text.
-    pub fn text(&self) -> Vec<u8> {
+    /// All metrics as text, with the number of objects as the table has them now.
+    pub fn text(&self, table: &Table) -> Vec<u8> {
+        for stored in table.stored() {
+            let resource = &stored.group_resource;
+            let count = i64::try_from(stored.cache.len()).unwrap_or(i64::MAX);
+            self.objects.with_label_values(&[resource.group.as_str(), &resource.resource]).set(count);
+        }
         let mut out = Vec::new();
         // Writing to memory cannot fail.
         let _ = TextEncoder::new().encode(&self.registry.gather(), &mut out);

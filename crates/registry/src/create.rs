@@ -55,6 +55,7 @@ impl Registry {
             groups: &cx.user.groups,
             dry_run: cx.dry_run,
             old: None,
+            warn: &|text| cx.warn(text),
         };
         self.settings.admission.mutate(&attributes, &mut object, self).await?;
         let object = served.to_stored(object);

@@ -62,6 +62,7 @@ impl Registry {
                 groups: &cx.user.groups,
                 dry_run: cx.dry_run,
                 old: Some(&old),
+                warn: &|text| cx.warn(text),
             };
             self.settings.admission.validate(&attributes, None, self).await?;
             let verdict = pawl_deletion::judge(&Deletion {

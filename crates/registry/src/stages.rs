@@ -49,6 +49,7 @@ impl Registry {
             groups: &cx.user.groups,
             dry_run: cx.dry_run,
             old: None,
+            warn: &|text| cx.warn(text),
         };
         self.settings.admission.mutate(&attributes, object, self).await?;
         self.settings.admission.validate(&attributes, Some(object), self).await

@@ -113,6 +113,7 @@ impl Registry {
             groups: &cx.user.groups,
             dry_run: cx.dry_run,
             old: Some(&shown),
+            warn: &|text| cx.warn(text),
         };
         check_name(&new, request.name)?;
         metadata::dedup_owners(cx, &mut new);

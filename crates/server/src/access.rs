@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use pawl_admission::{Authorizes, Permission};
 use pawl_auth::authn::{
     Authentication, Authenticator, BoundKind, BoundObject, ClientCertificates, Discovery, Objects, PublicKey,
     ServiceAccountTokens, SigningKey, StaticTokens, TokenIssuer, public_keys,
@@ -11,11 +12,13 @@ use pawl_auth::authn::{
 use pawl_auth::impersonation::Impersonation;
 use pawl_auth::modes::{Chain, Mode};
 use pawl_auth::rbac::Index;
+use pawl_auth::{Attributes, Authorizer, User};
 use pawl_http::Access;
 use pawl_meta::object::Meta;
 use pawl_meta::time;
 use pawl_registry::Registry;
 
+use crate::roles::NoEscalation;
 use crate::{Error, Settings};
 
 const DEFAULT_ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
@@ -55,6 +58,30 @@ pub fn build(settings: &Settings, registry: &Arc<Registry>, chain: Arc<Chain>) -
 pub fn chain(settings: &Settings, index: Arc<Index>) -> Result<Arc<Chain>, Error> {
     let modes = Mode::parse_all(&settings.authorization_modes).map_err(|e| Error::Flag(e.to_string()))?;
     Ok(Arc::new(Chain::new(modes, index)))
+}
+
+/// The admission plugins that the flags choose, and the one that guards roles.
+pub fn admission(settings: &Settings, authorizers: &Arc<Chain>) -> Result<pawl_admission::Chain, Error> {
+    let dependencies = pawl_admission::Dependencies::new(Arc::new(Asks(Arc::clone(authorizers))));
+    let chain = pawl_admission::chain(&settings.enable_admission, &settings.disable_admission, dependencies);
+    let chain = chain.map_err(Error::Flag)?;
+    Ok(chain.with(Arc::new(NoEscalation { chain: Arc::clone(authorizers) })))
+}
+
+/// Answers what plugins want to know about permissions.
+struct Asks(Arc<Chain>);
+
+impl Authorizes for Asks {
+    fn allows(&self, permission: &Permission<'_>) -> bool {
+        let user = User::named(permission.user).with_groups(permission.groups.iter().cloned());
+        let asked = Attributes {
+            subresource: permission.subresource,
+            namespace: permission.namespace,
+            name: permission.name,
+            ..Attributes::resource(&user, permission.verb, permission.group, permission.resource)
+        };
+        self.0.authorize(&asked).is_allowed()
+    }
 }
 
 fn static_tokens(path: &Path, audiences: &[String]) -> Result<StaticTokens, Error> {

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pawl_admission::{Chain, NamespaceLifecycle};
 use pawl_auth::rbac::Index;
 use pawl_http::{Api, Health, Limits, Server, ServerOptions};
 use pawl_kv::Kv;
@@ -16,7 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::bootstrap::Places;
 use crate::documents::FromTable;
-use crate::roles::{self, NoEscalation};
+use crate::roles;
 use crate::{Error, Settings, access, auditing, bootstrap, certificates, notify, reload};
 
 /// A server that answers.
@@ -47,10 +46,7 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
     let index = Arc::new(Index::new());
     let authorizers = access::chain(&settings, Arc::clone(&index))?;
     let registry_settings = pawl_registry::Settings {
-        admission: Chain::new(vec![
-            Arc::new(NamespaceLifecycle),
-            Arc::new(NoEscalation { chain: Arc::clone(&authorizers) }),
-        ]),
+        admission: access::admission(&settings, &authorizers)?,
         liens: settings.gates.enabled("InUseProtection"),
         event_ttl: settings.event_ttl,
         services: pawl_registry::ServiceRanges {

@@ -29,7 +29,7 @@ pub(crate) async fn answer(api: &Api, call: &Call) -> Result<Response<Body>, Sta
     Ok(match found {
         Found::Document(value) => call.document(&value),
         Found::Metrics => {
-            let body = Body::from(api.metrics.text());
+            let body = Body::from(api.metrics.text(&api.registry.table()));
             respond::with(200, "text/plain; version=0.0.4; charset=utf-8; escaping=underscores", body)
         }
         Found::Keys(keys) => respond::with(200, "application/jwk-set+json", Body::from(keys)),
