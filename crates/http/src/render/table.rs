@@ -62,7 +62,8 @@ pub(crate) fn table(
     accepted: Accepted,
     include: IncludeObject,
 ) -> Value {
-    let columns = Columns::for_type(&served.resource.facts.type_name).unwrap_or_else(Columns::fallback);
+    let own = Columns::for_type(&served.resource.facts.type_name);
+    let columns = own.unwrap_or_else(Columns::fallback);
     let definitions: Vec<Value> = columns
         .definitions()
         .iter()
@@ -101,6 +102,7 @@ pub(crate) fn table(
         "apiVersion": api_version,
         "metadata": meta.value(),
         "columnDefinitions": definitions,
-        "rows": if rows.is_empty() { Value::Null } else { Value::Array(rows) },
+        // An empty table of a kind without columns of its own has no rows at all, as upstream's.
+        "rows": if rows.is_empty() && own.is_none() { Value::Null } else { Value::Array(rows) },
     })
 }
