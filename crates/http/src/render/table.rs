@@ -1,6 +1,7 @@
 //! Tables: what `kubectl get` shows.
 
 use pawl_kinds::print::Columns;
+use pawl_meta::Status;
 use pawl_registry::{Entry, Page, Readable, Served};
 use serde_json::{Map, Value, json};
 
@@ -16,6 +17,16 @@ pub enum IncludeObject {
 }
 
 impl IncludeObject {
+    /// Whether a table can be shown like this.
+    pub fn check(text: Option<&str>) -> Result<(), Status> {
+        match text {
+            None | Some("" | "None" | "Object" | "Metadata") => Ok(()),
+            Some(other) => Err(Status::bad_request(format!(
+                "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', 'Object', 'None', or empty"
+            ))),
+        }
+    }
+
     pub fn parse(text: Option<&str>) -> Self {
         match text {
             Some("None") => Self::None,
