@@ -9,7 +9,7 @@ mod verdict;
 
 pub use liens::{MAX_LIENS, carry_over, validate_liens};
 pub use options::{DeleteOptions, Preconditions, Propagation};
-pub use verdict::{Deletion, Grace, Traits, Verdict, completes, judge};
+pub use verdict::{Deletion, Grace, LIEN_HELD, Traits, Verdict, completes, is_held, judge};
 
 /// Holds an object until the dependents that block it are gone.
 pub const FOREGROUND: &str = "foregroundDeletion";

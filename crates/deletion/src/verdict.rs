@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use crate::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
 
+/// The reason of the causes that name liens.
+pub const LIEN_HELD: &str = "LienHeld";
+
 /// What is particular about the deletion of a kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traits {
@@ -144,6 +147,11 @@ fn failed_precondition(deletion: &Deletion<'_>) -> Option<Status> {
     }
 }
 
+/// Whether a refusal says that liens hold the object.
+pub fn is_held(status: &Status) -> bool {
+    status.details.as_ref().is_some_and(|d| d.causes.iter().any(|c| c.reason == LIEN_HELD))
+}
+
 fn held(deletion: &Deletion<'_>) -> Option<Status> {
     let liens = deletion.object.meta_strings("liens");
     if !deletion.liens_hold || deletion.options.ignore_liens || liens.is_empty() {
@@ -153,7 +161,7 @@ fn held(deletion: &Deletion<'_>) -> Option<Status> {
     let name = deletion.object.name();
     let why = format!("the object is held by liens: {}", named.join(", "));
     let causes = liens.iter().map(|lien| Cause {
-        reason: "LienHeld".to_owned(),
+        reason: LIEN_HELD.to_owned(),
         message: format!("held by lien \"{lien}\""),
         field: "metadata.liens".to_owned(),
     });

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pawl_admission::{Attributes, Operation};
 use pawl_deletion::{DeleteOptions, Deletion, Grace, Traits, Verdict};
 use pawl_kv::Expect;
+use pawl_meta::object::Meta;
 use pawl_meta::{Cause, Details, Errors, Status, time};
 
 use crate::storage::{Put, Written};
@@ -120,8 +121,8 @@ impl Registry {
                 Ok(_) => {}
                 // Somebody else was faster.
                 Err(status) if status.code == 404 => {}
-                Err(status) if is_held(&status) => held.push(Cause {
-                    reason: "LienHeld".to_owned(),
+                Err(status) if pawl_deletion::is_held(&status) => held.push(Cause {
+                    reason: pawl_deletion::LIEN_HELD.to_owned(),
                     message: status.message,
                     field: entry.key.to_string(),
                 }),
@@ -146,10 +147,6 @@ impl Registry {
             ..Details::default()
         }))
     }
-}
-
-fn is_held(status: &Status) -> bool {
-    status.details.as_ref().is_some_and(|d| d.causes.iter().any(|c| c.reason == "LienHeld"))
 }
 
 fn only_for_unreadable(served: &Served, name: &str) -> Status {

@@ -33,6 +33,7 @@ use pawl_admission::{Chain, Objects};
 use pawl_kv::{Kv, Revision};
 use pawl_meta::Status;
 use pawl_meta::object::Object;
+use tokio::sync::watch;
 
 pub use allocation::{AddressRange, PortRange, ServiceRanges};
 pub use cache::{Cache, Scope};
@@ -64,6 +65,7 @@ pub struct Settings {
 pub struct Registry {
     storage: Arc<Storage>,
     table: ArcSwap<Table>,
+    table_changes: watch::Sender<()>,
     settings: Settings,
     reservations: allocation::Reservations,
 }
@@ -79,10 +81,10 @@ impl Registry {
         let storage = Arc::new(Storage::new(kv, transform));
         let table = Table::new(resources, 0);
         let revision = storage.load(&table).await?;
-        Ok((
-            Self { storage, table: ArcSwap::from_pointee(table), settings, reservations: Default::default() },
-            revision,
-        ))
+        let table = ArcSwap::from_pointee(table);
+        let table_changes = watch::Sender::new(());
+        let reservations = allocation::Reservations::default();
+        Ok((Self { storage, table, table_changes, settings, reservations }, revision))
     }
 
     /// Keeps the caches up to date. Returns only when the store's watch ends.
@@ -92,6 +94,23 @@ impl Registry {
 
     pub fn table(&self) -> Arc<Table> {
         self.table.load_full()
+    }
+
+    /// Serves another table from now on. Resources that stay keep the place they have in the table of before, so the new
+    /// one is best made of a clone of it.
+    pub fn set_table(&self, table: Table) {
+        self.table.store(Arc::new(table));
+        self.table_changes.send_replace(());
+    }
+
+    /// A receiver that changes when resources come or go.
+    pub fn table_changes(&self) -> watch::Receiver<()> {
+        self.table_changes.subscribe()
+    }
+
+    /// The gate `InUseProtection`: whether liens hold objects.
+    pub fn liens_hold(&self) -> bool {
+        self.settings.liens
     }
 
     pub fn storage(&self) -> &Arc<Storage> {

@@ -70,7 +70,7 @@ impl Stored {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Table {
     served: Vec<Arc<Served>>,
     by_name: HashMap<(String, String, String), usize>,
@@ -88,7 +88,8 @@ impl Table {
         table
     }
 
-    fn add(&mut self, resource: Resource, revision: Revision) {
+    /// Adds a resource. In a place that is new its cache is empty as of a revision.
+    pub fn add(&mut self, resource: Resource, revision: Revision) {
         let facts = &resource.facts;
         let stored = match self.by_prefix.get(&facts.key) {
             Some(stored) => Arc::clone(stored),

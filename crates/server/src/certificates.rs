@@ -27,6 +27,8 @@ const YEARS: i64 = 10;
 pub struct Identity {
     pub tls: Arc<ServerConfig>,
     pub kubeconfig: PathBuf,
+    /// Who signed the serving certificate, as PEM.
+    pub trusted: String,
 }
 
 /// Reads the certificates, making those that are missing.
@@ -37,7 +39,7 @@ pub fn prepare(settings: &Settings) -> Result<Identity, Error> {
     let tls = tls(settings)?;
     let trusted = if settings.tls.is_some() { certificate.clone() } else { ca.certificate_pem.clone() };
     let kubeconfig = admin(settings, &ca, &trusted)?;
-    Ok(Identity { tls, kubeconfig })
+    Ok(Identity { tls, kubeconfig, trusted })
 }
 
 /// The TLS configuration of what the files hold now.

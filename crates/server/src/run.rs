@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pawl_auth::rbac::Index;
+use pawl_controllers::{Controllers, Handle};
 use pawl_http::{Api, Health, Limits, Server, ServerOptions};
 use pawl_kv::Kv;
 use pawl_registry::{Identity, Registry};
@@ -23,6 +24,7 @@ pub struct Running {
     pub url: String,
     pub kubeconfig: PathBuf,
     health: Arc<Health>,
+    controllers: Handle,
     serving: JoinHandle<()>,
 }
 
@@ -30,6 +32,7 @@ impl Running {
     /// Stops: not ready at once, watches end, requests in flight finish.
     pub async fn stop(self) {
         self.health.stop();
+        self.controllers.stop().await;
         let _ = self.serving.await;
     }
 }
@@ -109,6 +112,9 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
         settings.gates.enabled("ServerSideFieldValidation"),
         auditing::build(&settings)?,
     ));
+    let options =
+        pawl_controllers::Options { root_ca: Some(identity.trusted.clone()), ..pawl_controllers::Options::default() };
+    let controllers = Controllers::start(Arc::clone(&registry), &settings.controllers, options).map_err(Error::Flag)?;
     let (renewed, tls) = watch::channel(identity.tls);
     tokio::spawn(reload::follow(settings.clone(), renewed));
     let server = Server::new(api, tls, ServerOptions::default());
@@ -117,7 +123,7 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
         followers.iter().for_each(JoinHandle::abort);
     });
     notify::ready();
-    Ok(Running { url: format!("https://{local}"), kubeconfig: identity.kubeconfig, health, serving })
+    Ok(Running { url: format!("https://{local}"), kubeconfig: identity.kubeconfig, health, controllers, serving })
 }
 
 /// Runs a server until it is told to stop.

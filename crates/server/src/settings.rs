@@ -26,6 +26,7 @@ pub struct Settings {
     pub authorization_modes: Vec<String>,
     pub service_accounts: ServiceAccounts,
     pub audit: Auditing,
+    pub controllers: String,
     pub enable_admission: Vec<String>,
     pub disable_admission: Vec<String>,
     pub service_range: (IpAddr, u8),
@@ -112,6 +113,10 @@ impl Settings {
                     max_age: given.number("audit-log-maxage").map_err(flag)?,
                     max_backups: count("audit-log-maxbackup")?,
                 },
+            },
+            controllers: match given.get("controllers") {
+                Some(_) => given.list("controllers").join(","),
+                None => given.value("controllers").to_owned(),
             },
             enable_admission: given.list("enable-admission-plugins"),
             disable_admission: given.list("disable-admission-plugins"),

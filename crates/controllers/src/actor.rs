@@ -1,0 +1,205 @@
+//! A controller's hands: reads and writes through the registry as the controller's own user.
+
+use std::sync::Arc;
+
+use pawl_deletion::{DeleteOptions, Preconditions, Propagation};
+use pawl_meta::object::{Meta, Object, metadata_mut};
+use pawl_meta::{GroupVersion, Status};
+use pawl_registry::{
+    Context, CreateRequest, DeleteRequest, Encoding, Entry, FieldValidation, PatchKind, PatchRequest, Registry, Served,
+    UpdateRequest, User,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::selection::Name;
+
+/// Who the writes of controllers are attributed to in managedFields, as upstream.
+const MANAGER: &str = "kube-controller-manager";
+
+pub struct Actor {
+    pub registry: Arc<Registry>,
+    pub name: Name,
+    user: User,
+}
+
+/// How a write ended that was not refused outright.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Done,
+    /// There is no such object any more.
+    Gone,
+    /// Liens hold it; this is what the registry said.
+    Held(String),
+    /// The object is not the one that was looked at: look again.
+    Changed,
+}
+
+impl Actor {
+    pub fn new(registry: Arc<Registry>, name: Name) -> Self {
+        let groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"];
+        let user = User {
+            name: format!("system:serviceaccount:kube-system:{}", name.account()),
+            groups: groups.map(str::to_owned).to_vec(),
+            ..User::default()
+        };
+        Self { registry, name, user }
+    }
+
+    /// The resource in the version that is stored.
+    pub fn served(&self, group: &str, plural: &str) -> Option<Arc<Served>> {
+        self.registry.table().preferred(group, plural).cloned()
+    }
+
+    /// The resource of a kind in one version.
+    pub fn served_kind(&self, api_version: &str, kind: &str) -> Option<Arc<Served>> {
+        let version = GroupVersion::parse(api_version)?;
+        let table = self.registry.table();
+        table.by_kind(&version.group, &version.version, kind).filter(|s| !s.resource.facts.is_virtual).cloned()
+    }
+
+    /// Reads an object as new as everything acknowledged before. `None` when it does not exist.
+    pub async fn read(&self, served: &Served, namespace: &str, name: &str) -> Result<Option<Arc<Entry>>, Status> {
+        match self.registry.get(served, namespace, name, None).await {
+            Ok(entry) => Ok(Some(entry)),
+            Err(status) if status.code == 404 => Ok(None),
+            Err(status) => Err(status),
+        }
+    }
+
+    /// Deletes exactly this object.
+    pub async fn delete(
+        &self,
+        served: &Served,
+        namespace: &str,
+        name: &str,
+        preconditions: Preconditions,
+        propagation: Propagation,
+    ) -> Result<Outcome, Status> {
+        let options = DeleteOptions { preconditions, propagation: Some(propagation), ..DeleteOptions::default() };
+        self.delete_with(served, namespace, name, &options).await
+    }
+
+    pub async fn delete_with(
+        &self,
+        served: &Served,
+        namespace: &str,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Result<Outcome, Status> {
+        let request = DeleteRequest { namespace, name, options };
+        judge(self.registry.delete(&self.context(MANAGER), served, request).await.map(|_| ()))
+    }
+
+    /// Changes exactly the object with this uid; the edit runs again when somebody was faster.
+    pub async fn change(
+        &self,
+        served: &Served,
+        (namespace, name): (&str, &str),
+        subresource: &str,
+        uid: &str,
+        mut edit: impl FnMut(&mut Object) + Send,
+    ) -> Result<Outcome, Status> {
+        let resource = served.resource.group_resource();
+        let change = |old: Option<&Object>| match old {
+            Some(old) if old.uid() == uid => {
+                let mut new = old.clone();
+                edit(&mut new);
+                Ok(new)
+            }
+            // The object that was meant is gone, whoever has its name now.
+            _ => Err(Status::not_found(&resource, name)),
+        };
+        let request = UpdateRequest {
+            namespace,
+            name,
+            subresource,
+            creates: false,
+            create_refused: None,
+            tracked: false,
+            replaces: false,
+            change: Box::new(change),
+        };
+        judge(self.registry.update(&self.context(MANAGER), served, request).await.map(|_| ()))
+    }
+
+    /// Creates an object the way a client does. One that is there already is left alone.
+    pub async fn create(&self, served: &Served, namespace: &str, object: &Value) -> Result<Outcome, Status> {
+        let cx = self.context(MANAGER);
+        let body = object.to_string();
+        let object = self.registry.decode(&cx, served, Encoding::Json, body.as_bytes(), FieldValidation::Ignore)?;
+        let request = CreateRequest { namespace: namespace.to_owned(), object, tracked: false };
+        match self.registry.create(&cx, served, request).await {
+            Err(status) if status.reason == "AlreadyExists" => Ok(Outcome::Changed),
+            result => judge(result.map(|_| ())),
+        }
+    }
+
+    /// Applies what the controller wants to own of a cluster-scoped object, under its own name and by force.
+    pub async fn apply(&self, served: &Served, name: &str, intent: &Value) -> Result<Outcome, Status> {
+        let body = intent.to_string();
+        let request = PatchRequest {
+            namespace: "",
+            name,
+            subresource: "",
+            kind: PatchKind::Apply,
+            body: body.as_bytes(),
+            validation: FieldValidation::Ignore,
+            force: true,
+            // What was deleted meanwhile is not brought back to life.
+            create_refused: Some(Status::not_found(&served.resource.group_resource(), name)),
+        };
+        judge(self.registry.patch(&self.context(self.name.as_str()), served, request).await.map(|_| ()))
+    }
+
+    fn context(&self, manager: &str) -> Context {
+        let mut cx = Context::new(self.user.clone());
+        manager.clone_into(&mut cx.manager);
+        cx
+    }
+}
+
+fn judge(result: Result<(), Status>) -> Result<Outcome, Status> {
+    match result {
+        Ok(()) => Ok(Outcome::Done),
+        Err(status) if status.code == 404 => Ok(Outcome::Gone),
+        Err(status) if pawl_deletion::is_held(&status) => Ok(Outcome::Held(status.message)),
+        Err(status) if status.reason == "Conflict" => Ok(Outcome::Changed),
+        Err(status) => Err(status),
+    }
+}
+
+/// The object of an entry, where it can be read.
+pub fn object(entry: &Entry) -> Option<Object> {
+    Some(entry.readable()?.object(entry.revision))
+}
+
+/// The uid of an entry; `None` when it cannot be read.
+pub fn uid(entry: &Entry) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Head {
+        metadata: Metadata,
+    }
+    #[derive(Deserialize)]
+    struct Metadata {
+        uid: String,
+    }
+    let head: Head = serde_json::from_slice(entry.readable()?.value()).ok()?;
+    Some(head.metadata.uid)
+}
+
+/// Takes a finalizer away.
+pub fn drop_finalizer(object: &mut Object, finalizer: &str) {
+    keep(object, "finalizers", |item| item.as_str() != Some(finalizer));
+}
+
+/// Keeps only some items of a list in the metadata; a list that becomes empty is left out.
+pub fn keep(object: &mut Object, field: &str, wanted: impl Fn(&Value) -> bool) {
+    let metadata = metadata_mut(object);
+    if let Some(Value::Array(items)) = metadata.get_mut(field) {
+        items.retain(|item| wanted(item));
+        if items.is_empty() {
+            metadata.remove(field);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What the collector needs to know of an object.
+
+use std::sync::Arc;
+
+use pawl_registry::{Entry, Served};
+use serde::Deserialize;
+
+use crate::recorder::About;
+
+/// The uid of an object, shared by all that name it.
+pub type Uid = Arc<str>;
+
+/// Where an object is, and what it says it is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Identity {
+    pub api_version: Arc<str>,
+    pub kind: Arc<str>,
+    pub namespace: Arc<str>,
+    pub name: Arc<str>,
+}
+
+impl Identity {
+    pub fn of(served: &Served, entry: &Entry) -> Self {
+        Self {
+            api_version: served.stored.api_version.as_str().into(),
+            kind: served.stored.kind.as_str().into(),
+            namespace: entry.namespace().into(),
+            name: entry.name().into(),
+        }
+    }
+}
+
+/// A reference to an owner.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Owner {
+    pub api_version: Arc<str>,
+    pub kind: Arc<str>,
+    pub name: Arc<str>,
+    pub uid: Uid,
+    /// The owner, deleted in the foreground, waits for this object.
+    #[serde(rename = "blockOwnerDeletion", deserialize_with = "or_false")]
+    pub blocks: bool,
+}
+
+impl Default for Owner {
+    fn default() -> Self {
+        let empty: Arc<str> = "".into();
+        Self { api_version: empty.clone(), kind: empty.clone(), name: empty.clone(), uid: empty, blocks: false }
+    }
+}
+
+/// An object as it was at a revision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    pub uid: Uid,
+    pub identity: Identity,
+    pub revision: u64,
+    pub owners: Vec<Owner>,
+    pub liens: Vec<String>,
+    pub deleting: bool,
+    /// It has the finalizer `foregroundDeletion`.
+    pub foreground: bool,
+    /// It has the finalizer `orphan`.
+    pub orphan: bool,
+}
+
+impl Facts {
+    /// Reads the facts of an entry. `None` when the object cannot be read, or is nobody.
+    pub fn of(served: &Served, entry: &Entry) -> Option<Self> {
+        let head: Head = serde_json::from_slice(entry.readable()?.value()).ok()?;
+        let metadata = head.metadata;
+        if metadata.uid.is_empty() {
+            return None;
+        }
+        let has = |finalizer: &str| metadata.finalizers.iter().flatten().any(|f| f == finalizer);
+        Some(Self {
+            identity: Identity::of(served, entry),
+            revision: entry.revision,
+            deleting: metadata.deletion_timestamp.is_some(),
+            foreground: has(pawl_deletion::FOREGROUND),
+            orphan: has(pawl_deletion::ORPHAN),
+            uid: metadata.uid,
+            owners: metadata.owner_references.unwrap_or_default(),
+            liens: metadata.liens.unwrap_or_default(),
+        })
+    }
+
+    /// The object as events name it.
+    pub fn about(&self) -> About {
+        let Identity { api_version, kind, namespace, name } = self.identity.clone();
+        About { api_version, kind, namespace, name, uid: self.uid.clone() }
+    }
+
+    /// It is being deleted and waits for its dependents to go.
+    pub fn waits_for_dependents(&self) -> bool {
+        self.deleting && self.foreground
+    }
+
+    /// It is being deleted and its dependents are to forget it.
+    pub fn orphans_dependents(&self) -> bool {
+        self.deleting && self.orphan
+    }
+
+    /// The references to one owner; there may be several with different coordinates.
+    pub fn references<'f>(&'f self, owner: &'f str) -> impl Iterator<Item = &'f Owner> {
+        self.owners.iter().filter(move |o| &*o.uid == owner)
+    }
+}
+
+#[derive(Deserialize)]
+struct Head {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    uid: Uid,
+    deletion_timestamp: Option<serde::de::IgnoredAny>,
+    owner_references: Option<Vec<Owner>>,
+    finalizers: Option<Vec<String>>,
+    liens: Option<Vec<String>>,
+}
+
+fn or_false<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(false))
+}

@@ -1,0 +1,113 @@
+//! The controllers that run inside the server: garbage collector, namespaces, protection of volumes, claims and classes,
+//! service accounts, root certificates, aggregated cluster roles.
+//!
+//! Each one plans (pure, over what it was told) and acts (writes through the registry as its own user, the way every
+//! client does). They follow watches and never poll; what fails is tried again later and later. Only the namespace
+//! controller may ignore liens. They decide nothing about deletion themselves: a refusal of the registry stands.
+//!
+//! ```no_run
+//! # async fn example(registry: std::sync::Arc<pawl_registry::Registry>) -> Result<(), String> {
+//! use pawl_controllers::{Controllers, Options};
+//!
+//! let handle = Controllers::start(registry, "*,-serviceaccount-controller", Options::default())?;
+//! handle.stop().await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod actor;
+mod aggregation;
+mod counters;
+mod feed;
+mod furnishing;
+mod garbage;
+mod namespaces;
+mod protection;
+mod queue;
+mod recorder;
+mod selection;
+mod work;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pawl_registry::Registry;
+
+pub use counters::Counters;
+pub use selection::Name;
+
+use counters::Tally;
+use selection::Selection;
+use work::Crew;
+
+/// What the controllers are told once, at start.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How long nothing may move in a namespace that goes away before what is left goes in spite of liens.
+    pub namespace_stall: Duration,
+    /// How many writes a controller has under way at once.
+    pub concurrency: usize,
+    /// The certificates that `kube-root-ca.crt` shows in every namespace; without them there is no such ConfigMap.
+    pub root_ca: Option<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { namespace_stall: Duration::from_secs(10), concurrency: 16, root_ca: None }
+    }
+}
+
+/// Starts controllers.
+pub struct Controllers;
+
+impl Controllers {
+    /// Starts the controllers that a selection names: `*` is all, `name` one, `-name` not that one, `-*` none. The
+    /// registry must be following its store. The error says what is wrong with the selection.
+    pub fn start(registry: Arc<Registry>, selection: &str, options: Options) -> Result<Handle, String> {
+        let selection = Selection::parse(selection)?;
+        let tally = Arc::new(Tally::default());
+        let mut crew = Crew::new(options.concurrency.max(1));
+        for name in Name::ALL {
+            if !selection.includes(name) {
+                continue;
+            }
+            let actor = actor::Actor::new(Arc::clone(&registry), name);
+            match name {
+                Name::GarbageCollector => garbage::start(&mut crew, actor, Arc::clone(&tally)),
+                Name::Namespaces => {
+                    namespaces::start(&mut crew, actor, options.namespace_stall, Arc::clone(&tally));
+                }
+                Name::VolumeProtection | Name::ClaimProtection | Name::ClassProtection => {
+                    protection::start(&mut crew, actor, name, Arc::clone(&tally));
+                }
+                Name::ServiceAccounts => furnishing::service_accounts(&mut crew, actor, Arc::clone(&tally)),
+                Name::RootCertificates => {
+                    if let Some(certificates) = &options.root_ca {
+                        furnishing::root_certificates(&mut crew, actor, certificates, Arc::clone(&tally));
+                    }
+                }
+                Name::RoleAggregation => aggregation::start(&mut crew, actor, Arc::clone(&tally)),
+            }
+            tracing::debug!(controller = %name, "started");
+        }
+        Ok(Handle { crew, tally })
+    }
+}
+
+/// Controllers that run. Dropping it ends them where they stand.
+pub struct Handle {
+    crew: Crew,
+    tally: Arc<Tally>,
+}
+
+impl Handle {
+    /// Ends the controllers; writes under way finish.
+    pub async fn stop(self) {
+        self.crew.stop().await;
+    }
+
+    /// What they have done so far.
+    pub fn counters(&self) -> Counters {
+        self.tally.read()
+    }
+}

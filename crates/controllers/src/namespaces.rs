@@ -1,0 +1,300 @@
+//! The namespace controller: a namespace that is deleted takes all that is in it along, in an order that hurts nobody.
+//!
+//! Owns the life of a terminating namespace: its content goes, conditions name what remains, and at the end its finalizer.
+//! It is the only controller that may ignore liens, and only when nothing has moved for a while. It never deletes from a
+//! namespace that is not being deleted.
+
+mod conditions;
+mod content;
+mod plan;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use pawl_deletion::{DeleteOptions, Preconditions, Propagation};
+use pawl_kinds::Resource;
+use pawl_meta::object::{Meta, Object};
+use pawl_meta::{Status, time};
+use pawl_registry::Served;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::actor::{Actor, Outcome, object};
+use crate::counters::Tally;
+use crate::feed::{Batch, Change, Feed};
+use crate::queue::{Queue, Step};
+use crate::work::{Crew, Handler};
+
+use content::{Content, Thing};
+use plan::{Progress, Round};
+
+/// The finalizer in a namespace's spec that this controller stands for.
+const FINALIZER: &str = "kubernetes";
+/// How many namespaces go at a time.
+const WORKERS: usize = 8;
+/// What was deleted may have let other things go: so many times one looks again at once.
+const ROUNDS: usize = 64;
+
+pub fn start(crew: &mut Crew, actor: Actor, stall: Duration, tally: Arc<Tally>) {
+    let feed = Feed::new(Arc::clone(&actor.registry), |r| is_namespace(r) || content::is_content(r));
+    let controller = Controller {
+        actor,
+        stall,
+        tally,
+        concurrency: crew.concurrency,
+        queue: Queue::default(),
+        known: Mutex::default(),
+    };
+    crew.hire(Arc::new(controller), feed, WORKERS);
+}
+
+fn is_namespace(resource: &Resource) -> bool {
+    resource.facts.group.is_empty() && resource.facts.plural == "namespaces"
+}
+
+struct Controller {
+    actor: Actor,
+    stall: Duration,
+    tally: Arc<Tally>,
+    concurrency: usize,
+    queue: Queue<String>,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// Namespaces that are being deleted, with their uids: what happens in them matters.
+    terminating: HashMap<String, (String, Progress)>,
+    /// Namespaces that ended lately. What was created in one while it went must not stay behind.
+    ended: HashSet<String>,
+}
+
+impl Known {
+    /// How a namespace gets on; another one of the same name begins anew.
+    fn progress(&mut self, name: &str, uid: &str, now: Instant) -> &mut Progress {
+        let begin = || (uid.to_owned(), Progress::new(now));
+        let (whose, progress) = self.terminating.entry(name.to_owned()).or_insert_with(begin);
+        if whose != uid {
+            (*whose, *progress) = begin();
+        }
+        progress
+    }
+}
+
+/// How many ended namespaces are remembered.
+const REMEMBERED: usize = 4096;
+
+impl Handler for Controller {
+    type Key = String;
+
+    fn queue(&self) -> &Queue<String> {
+        &self.queue
+    }
+
+    fn hear(&self, Batch { served, changes }: Batch) {
+        let mut concerned: Vec<String> = Vec::new();
+        let of_namespaces = is_namespace(&served.resource);
+        let mut known = self.known();
+        for change in &changes {
+            let (Change::Seen(entry) | Change::Gone(entry)) = change;
+            if !of_namespaces {
+                let namespace = entry.namespace();
+                let matters = known.terminating.contains_key(namespace)
+                    || matches!(change, Change::Seen(_)) && known.ended.contains(namespace);
+                if matters && concerned.last().is_none_or(|last| last != namespace) {
+                    concerned.push(namespace.to_owned());
+                }
+                continue;
+            }
+            let name = entry.name().to_owned();
+            let deleting = object(entry).filter(Meta::is_deleting);
+            match (change, deleting) {
+                (Change::Seen(_), Some(namespace)) => {
+                    known.progress(&name, namespace.uid(), Instant::now());
+                }
+                (Change::Seen(_), None) => {
+                    known.terminating.remove(&name);
+                    known.ended.remove(&name);
+                }
+                (Change::Gone(_), _) => {
+                    known.terminating.remove(&name);
+                }
+            }
+            concerned.push(name);
+        }
+        drop(known);
+        self.queue.extend(concerned);
+    }
+
+    async fn handle(&self, name: String) -> Step {
+        match self.attend(&name).await {
+            Ok(step) => step,
+            Err(status) => {
+                tracing::debug!(namespace = %name, %status, "the deletion of a namespace is tried again");
+                self.tally.retries.add(1);
+                Step::Retry
+            }
+        }
+    }
+}
+
+impl Controller {
+    async fn attend(&self, name: &str) -> Result<Step, Status> {
+        let Some(namespaces) = self.actor.served("", "namespaces") else { return Ok(Step::Done) };
+        let Some(entry) = self.actor.read(&namespaces, "", name).await? else {
+            return self.sweep(name).await;
+        };
+        let Some(namespace) = object(&entry).filter(Meta::is_deleting) else { return Ok(Step::Done) };
+        if spec_finalizers(&namespace).is_empty() {
+            return Ok(Step::Done);
+        }
+        for _ in 0..ROUNDS {
+            self.actor.registry.storage().catch_up().await?;
+            let content = self.content(name);
+            let (stalled, left) = self.watch_progress(&namespace, &content);
+            match plan::plan(&content.things, stalled) {
+                Round::Finish if content.unreadable.is_empty() => {
+                    self.report(&namespaces, &namespace, &content, &[]).await?;
+                    return self.finalize(&namespaces, &namespace).await;
+                }
+                Round::Delete { things, ignore_liens } => {
+                    let errors = self.delete(name, &content, &things, ignore_liens).await;
+                    if !errors.is_empty() {
+                        self.report(&namespaces, &namespace, &content, &errors).await?;
+                        return Ok(Step::Retry);
+                    }
+                }
+                // What waits is told of; only that nothing happens must be found out.
+                Round::Finish | Round::Wait { held: false } => {
+                    self.report(&namespaces, &namespace, &content, &[]).await?;
+                    return Ok(Step::Done);
+                }
+                Round::Wait { held: true } => {
+                    self.report(&namespaces, &namespace, &content, &[]).await?;
+                    return Ok(Step::After(left));
+                }
+            }
+        }
+        Ok(Step::Retry)
+    }
+
+    /// Whether nothing has moved for long enough, and else how long is left.
+    fn watch_progress(&self, namespace: &Object, content: &Content) -> (bool, Duration) {
+        let now = Instant::now();
+        let still = self.known().progress(namespace.name(), namespace.uid(), now).watch(&content.things, now);
+        (still >= self.stall, self.stall.saturating_sub(still))
+    }
+
+    /// Deletes some of the content; returns what failed. What is held or has changed is left to the next round.
+    async fn delete(&self, namespace: &str, content: &Content, things: &[usize], ignore_liens: bool) -> Vec<String> {
+        let mut deletions: Vec<BoxFuture<'_, Option<String>>> = Vec::with_capacity(things.len());
+        for thing in things.iter().filter_map(|i| content.things.get(*i)) {
+            deletions.push(Box::pin(self.delete_one(namespace, thing, ignore_liens)));
+        }
+        let outcomes: Vec<Option<String>> =
+            futures::stream::iter(deletions).buffer_unordered(self.concurrency * 4).collect().await;
+        outcomes.into_iter().flatten().collect()
+    }
+
+    /// Deletes one object; returns why that failed.
+    async fn delete_one(&self, namespace: &str, thing: &Thing, ignore_liens: bool) -> Option<String> {
+        let preconditions = Preconditions { uid: Some(thing.uid.clone()), ..Preconditions::default() };
+        let propagation = Some(Propagation::Background);
+        let options = DeleteOptions { preconditions, propagation, ignore_liens, ..DeleteOptions::default() };
+        match self.actor.delete_with(&thing.served, namespace, &thing.name, &options).await {
+            Ok(Outcome::Done) => {
+                self.tally.namespaced_deleted.add(1);
+                self.tally.liens_ignored.add(u64::from(ignore_liens));
+                None
+            }
+            Ok(Outcome::Held(_)) => {
+                self.tally.held.add(1);
+                None
+            }
+            Ok(Outcome::Gone | Outcome::Changed) => None,
+            Err(status) => Some(status.message),
+        }
+    }
+
+    /// Brings phase and conditions up to date.
+    async fn report(
+        &self,
+        namespaces: &Served,
+        namespace: &Object,
+        content: &Content,
+        errors: &[String],
+    ) -> Result<(), Status> {
+        let told = conditions::of(content, errors);
+        let now = time::now();
+        let edit = |object: &mut Object| {
+            let status = object.entry("status").or_insert_with(|| json!({}));
+            let Value::Object(status) = status else { return };
+            status.insert("phase".to_owned(), json!("Terminating"));
+            let conditions = status.entry("conditions").or_insert_with(|| json!([]));
+            if let Value::Array(conditions) = conditions {
+                conditions::merge(conditions, &told, &now);
+            }
+        };
+        self.actor.change(namespaces, ("", namespace.name()), "status", namespace.uid(), edit).await?;
+        Ok(())
+    }
+
+    /// Takes away the finalizer: the namespace is gone unless somebody else holds it.
+    async fn finalize(&self, namespaces: &Served, namespace: &Object) -> Result<Step, Status> {
+        let name = namespace.name();
+        {
+            let mut known = self.known();
+            if known.ended.len() >= REMEMBERED {
+                known.ended.clear();
+            }
+            known.ended.insert(name.to_owned());
+        }
+        let edit = |object: &mut Object| {
+            let finalizers = object.get_mut("spec").and_then(|spec| spec.get_mut("finalizers"));
+            if let Some(Value::Array(finalizers)) = finalizers {
+                finalizers.retain(|f| f.as_str() != Some(FINALIZER));
+            }
+        };
+        let outcome = self.actor.change(namespaces, ("", name), "finalize", namespace.uid(), edit).await?;
+        if outcome == Outcome::Done {
+            self.tally.namespaces_finalized.add(1);
+        }
+        // A write that was admitted before the deletion may have come after the last look.
+        self.sweep(name).await
+    }
+
+    /// Deletes what was left in a namespace that this controller has ended.
+    async fn sweep(&self, name: &str) -> Result<Step, Status> {
+        if !self.known().ended.contains(name) {
+            return Ok(Step::Done);
+        }
+        self.actor.registry.storage().catch_up().await?;
+        let content = self.content(name);
+        // Looked at last: what is in a namespace of that name that came anew stays.
+        let exists = self.actor.served("", "namespaces").is_some_and(|s| s.stored.cache.get(name).is_some());
+        if exists {
+            return Ok(Step::Done);
+        }
+        let stray: Vec<usize> =
+            content.things.iter().enumerate().filter(|(_, thing)| !thing.deleting).map(|(i, _)| i).collect();
+        let errors = self.delete(name, &content, &stray, true).await;
+        Ok(if errors.is_empty() { Step::Done } else { Step::Retry })
+    }
+
+    fn content(&self, namespace: &str) -> Content {
+        let registry = &self.actor.registry;
+        Content::of(&registry.table(), namespace, registry.liens_hold())
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+fn spec_finalizers(namespace: &Object) -> Vec<&str> {
+    let list = namespace.get("spec").and_then(|spec| spec.get("finalizers")).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).filter(|f| *f == FINALIZER).collect()
+}

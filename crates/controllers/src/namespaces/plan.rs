@@ -1,0 +1,190 @@
+//! In which order the content of a namespace goes.
+//!
+//! Pods first, and nothing else while a pod is on its way out. Then what no lien holds, but not what a pod that is held
+//! still uses. What liens hold waits for their release; when nothing moves for a while it goes in spite of them, again
+//! pods first.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::content::Thing;
+
+/// What is to be done next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Round {
+    /// Nothing is left.
+    Finish,
+    /// These go now, by their place in the content.
+    Delete { things: Vec<usize>, ignore_liens: bool },
+    /// Nothing can be done but wait; `held` says whether liens are waited for.
+    Wait { held: bool },
+}
+
+/// What to do about the content of a namespace. `stalled` says that nothing has moved for a while.
+pub fn plan(content: &[Thing], stalled: bool) -> Round {
+    if content.is_empty() {
+        return Round::Finish;
+    }
+    let pick = |wanted: &dyn Fn(&Thing) -> bool| -> Vec<usize> {
+        content.iter().enumerate().filter(|(_, thing)| wanted(thing)).map(|(i, _)| i).collect()
+    };
+    let go = |things: Vec<usize>, ignore_liens| Round::Delete { things, ignore_liens };
+    let free_pods = pick(&|thing| thing.is_pod() && thing.is_free());
+    if !free_pods.is_empty() {
+        return go(free_pods, false);
+    }
+    let held_pods = pick(&|thing| thing.is_pod() && thing.is_held());
+    if content.iter().any(|thing| thing.is_pod() && thing.deleting) {
+        return if stalled && !held_pods.is_empty() {
+            go(held_pods, true)
+        } else {
+            Round::Wait { held: !held_pods.is_empty() }
+        };
+    }
+    let used: HashSet<(&str, &str)> =
+        content.iter().flat_map(|pod| pod.uses.iter().map(|(plural, name)| (*plural, name.as_str()))).collect();
+    let is_used = |thing: &Thing| {
+        let facts = &thing.served.resource.facts;
+        used.contains(&(facts.plural.as_str(), thing.name.as_str()))
+    };
+    let free = pick(&|thing| thing.is_free() && !is_used(thing));
+    if !free.is_empty() {
+        return go(free, false);
+    }
+    let held = pick(&Thing::is_held);
+    match (stalled, held_pods.is_empty(), held.is_empty()) {
+        (true, false, _) => go(held_pods, true),
+        (true, true, false) => go(held, true),
+        _ => Round::Wait { held: !held.is_empty() },
+    }
+}
+
+/// Whether a namespace gets on: less of something than ever before is a move, a lien that comes and goes is none.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    least: Option<[usize; 4]>,
+    moved: Instant,
+}
+
+impl Progress {
+    pub fn new(now: Instant) -> Self {
+        Self { least: None, moved: now }
+    }
+
+    /// Takes in what is there now. Returns for how long nothing has moved.
+    pub fn watch(&mut self, content: &[Thing], now: Instant) -> Duration {
+        let measure = [
+            content.len(),
+            content.iter().filter(|thing| !thing.deleting).count(),
+            content.iter().map(|thing| thing.liens.len()).sum(),
+            content.iter().map(|thing| thing.finalizers.len()).sum(),
+        ];
+        let least = self.least.get_or_insert_with(|| {
+            self.moved = now;
+            measure
+        });
+        for (least, now_there) in least.iter_mut().zip(measure) {
+            if now_there < *least {
+                *least = now_there;
+                self.moved = now;
+            }
+        }
+        now.saturating_duration_since(self.moved)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    /// Reads content from words: `pod:name`, `secret:name`, with `+lien`, `+deleting`, `+finalizer`, `+uses=name`.
+    fn content(text: &str) -> Vec<Thing> {
+        let table = pawl_registry::Table::new(pawl_kinds::builtin(), 1);
+        text.split_whitespace()
+            .map(|word| {
+                let mut parts = word.split('+');
+                let (kind, name) = parts.next().unwrap().split_once(':').unwrap();
+                let served = table.preferred("", &format!("{kind}s")).unwrap();
+                let mut thing = Thing {
+                    served: Arc::clone(served),
+                    name: name.to_owned(),
+                    uid: name.to_owned(),
+                    deleting: false,
+                    liens: Vec::new(),
+                    finalizers: Vec::new(),
+                    uses: Vec::new(),
+                };
+                for part in parts {
+                    match part.split_once('=') {
+                        Some(("uses", secret)) => thing.uses.push(("secrets", secret.to_owned())),
+                        _ if part == "lien" => thing.liens.push("a.b/c".to_owned()),
+                        _ if part == "finalizer" => thing.finalizers.push("a.b/c".to_owned()),
+                        _ => thing.deleting = true,
+                    }
+                }
+                thing
+            })
+            .collect()
+    }
+
+    fn check(text: &str, stalled: bool, expect: &str) {
+        let content = content(text);
+        let got = match plan(&content, stalled) {
+            Round::Finish => "finish".to_owned(),
+            Round::Wait { held } => format!("wait{}", if held { " for liens" } else { "" }),
+            Round::Delete { things, ignore_liens } => {
+                let names: Vec<&str> = things.iter().map(|i| content[*i].name.as_str()).collect();
+                format!("delete{} {}", if ignore_liens { " in spite of liens" } else { "" }, names.join(" "))
+            }
+        };
+        assert_eq!(got, expect, "{text} stalled={stalled}");
+    }
+
+    #[test]
+    fn pods_go_before_what_they_use() {
+        check("", false, "finish");
+        check("secret:s pod:p configmap:c", false, "delete p");
+        check("secret:s pod:p+deleting", false, "wait");
+        check("secret:s pod:p+deleting", true, "wait");
+        check("secret:s configmap:c", false, "delete s c");
+        check("secret:s+deleting", false, "wait");
+    }
+
+    #[test]
+    fn what_no_lien_holds_goes_first() {
+        check("secret:s+lien configmap:c", false, "delete c");
+        check("secret:s+lien configmap:c+deleting", false, "wait for liens");
+        check("secret:s+lien", false, "wait for liens");
+        check("pod:p+lien+uses=s secret:s secret:t", false, "delete t");
+        check("pod:p+lien+uses=s secret:s", false, "wait for liens");
+        check("pod:p+lien pod:q secret:s", false, "delete q");
+        check("pod:p+lien pod:q+deleting secret:s", false, "wait for liens");
+    }
+
+    #[test]
+    fn what_is_left_goes_when_nothing_moves() {
+        check("secret:s+lien", true, "delete in spite of liens s");
+        check("secret:s+lien configmap:c", true, "delete c");
+        check("secret:s+lien configmap:c+deleting", true, "delete in spite of liens s");
+        check("pod:p+lien+uses=s secret:s secret:t+lien", true, "delete in spite of liens p");
+        check("pod:p+lien pod:q+deleting", true, "delete in spite of liens p");
+    }
+
+    #[test]
+    fn a_lien_that_comes_and_goes_is_no_move() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut progress = Progress::new(start);
+        assert_eq!(progress.watch(&content("secret:s+lien secret:t+lien"), at(1)).as_secs(), 0);
+        assert_eq!(progress.watch(&content("secret:s+lien secret:t+lien"), at(3)).as_secs(), 2);
+        assert_eq!(progress.watch(&content("secret:s+lien secret:t"), at(4)).as_secs(), 0);
+        assert_eq!(progress.watch(&content("secret:s+lien secret:t+lien"), at(6)).as_secs(), 2);
+        assert_eq!(progress.watch(&content("secret:s+lien secret:t"), at(7)).as_secs(), 3);
+        assert_eq!(progress.watch(&content("secret:s+lien"), at(8)).as_secs(), 0);
+        assert_eq!(progress.watch(&content("secret:s+lien+deleting+finalizer"), at(9)).as_secs(), 0);
+        assert_eq!(progress.watch(&content("secret:s+lien+deleting+finalizer"), at(19)).as_secs(), 10);
+    }
+}

@@ -1,0 +1,217 @@
+//! The protection controllers: what is in use keeps its finalizer, what is not loses it once it is being deleted.
+//!
+//! Owns the three finalizers of claims, volumes and volume attributes classes. An object that lacks its finalizer and is
+//! not being deleted gets it, as it would have at admission. In doubt an object is in use.
+
+mod uses;
+
+use std::sync::Arc;
+
+use pawl_meta::Status;
+use pawl_meta::object::{Meta, Object, metadata_mut};
+use serde_json::json;
+
+use crate::actor::{Actor, drop_finalizer, object};
+use crate::counters::Tally;
+use crate::feed::{Batch, Change, Feed};
+use crate::queue::{Queue, Step};
+use crate::selection::Name;
+use crate::work::{Crew, Handler};
+
+const WORKERS: usize = 4;
+
+pub fn start(crew: &mut Crew, actor: Actor, name: Name, tally: Arc<Tally>) {
+    let kind = match name {
+        Name::VolumeProtection => Protected::Volumes,
+        Name::ClassProtection => Protected::Classes,
+        _ => Protected::Claims,
+    };
+    let feed = Feed::of(Arc::clone(&actor.registry), kind.follows());
+    crew.hire(Arc::new(Protection { actor, kind, tally, queue: Queue::default() }), feed, WORKERS);
+}
+
+/// What one controller protects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Protected {
+    Claims,
+    Volumes,
+    Classes,
+}
+
+impl Protected {
+    fn finalizer(self) -> &'static str {
+        match self {
+            Self::Claims => "kubernetes.io/pvc-protection",
+            Self::Volumes => "kubernetes.io/pv-protection",
+            Self::Classes => "kubernetes.io/vac-protection",
+        }
+    }
+
+    fn resource(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Claims => ("", "persistentvolumeclaims"),
+            Self::Volumes => ("", "persistentvolumes"),
+            Self::Classes => ("storage.k8s.io", "volumeattributesclasses"),
+        }
+    }
+
+    fn follows(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Claims => &[("", "persistentvolumeclaims"), ("", "pods")],
+            Self::Volumes => &[("", "persistentvolumes")],
+            Self::Classes => &[
+                ("storage.k8s.io", "volumeattributesclasses"),
+                ("", "persistentvolumes"),
+                ("", "persistentvolumeclaims"),
+            ],
+        }
+    }
+}
+
+/// What is to be done about a protected object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Leave,
+    /// It gets its finalizer.
+    Protect,
+    /// It loses its finalizer, unless it is in use.
+    ReleaseIfUnused,
+}
+
+fn plan(object: &Object, finalizer: &str) -> Verdict {
+    match (object.is_deleting(), object.meta_strings("finalizers").contains(&finalizer)) {
+        (true, true) => Verdict::ReleaseIfUnused,
+        (false, false) => Verdict::Protect,
+        _ => Verdict::Leave,
+    }
+}
+
+struct Protection {
+    actor: Actor,
+    kind: Protected,
+    tally: Arc<Tally>,
+    queue: Queue<(String, String)>,
+}
+
+impl Handler for Protection {
+    type Key = (String, String);
+
+    fn queue(&self) -> &Queue<Self::Key> {
+        &self.queue
+    }
+
+    fn hear(&self, Batch { served, changes }: Batch) {
+        let facts = &served.resource.facts;
+        let is_protected = (facts.group.as_str(), facts.plural.as_str()) == self.kind.resource();
+        for change in &changes {
+            let (Change::Seen(entry) | Change::Gone(entry)) = change;
+            if is_protected {
+                if matches!(change, Change::Seen(_)) {
+                    self.queue.add((entry.namespace().to_owned(), entry.name().to_owned()));
+                }
+            } else if self.kind == Protected::Classes {
+                // There are few classes, and fewer that are being deleted: each looks for its users again.
+                self.queue.extend(self.candidates());
+            } else if let Some(pod) = object(entry) {
+                let claims = uses::claims_of(&pod).into_iter().map(|claim| claim.name);
+                self.queue.extend(claims.map(|claim| (entry.namespace().to_owned(), claim)));
+            }
+        }
+    }
+
+    async fn handle(&self, (namespace, name): Self::Key) -> Step {
+        match self.attend(&namespace, &name).await {
+            Ok(()) => Step::Done,
+            Err(status) => {
+                tracing::debug!(controller = %self.actor.name, %namespace, %name, %status, "tried again");
+                self.tally.retries.add(1);
+                Step::Retry
+            }
+        }
+    }
+}
+
+impl Protection {
+    async fn attend(&self, namespace: &str, name: &str) -> Result<(), Status> {
+        let (group, plural) = self.kind.resource();
+        let Some(served) = self.actor.served(group, plural) else { return Ok(()) };
+        // The caches are as new as every write before, so a user that is not in them is not there.
+        let Some(entry) = self.actor.read(&served, namespace, name).await? else { return Ok(()) };
+        let Some(protected) = object(&entry) else { return Ok(()) };
+        let finalizer = self.kind.finalizer();
+        let uid = protected.uid();
+        match plan(&protected, finalizer) {
+            Verdict::Leave => {}
+            Verdict::Protect => {
+                let add = |object: &mut Object| {
+                    // Nothing may be added to what is being deleted by now.
+                    if plan(object, finalizer) == Verdict::Protect {
+                        let mut finalizers: Vec<String> =
+                            object.meta_strings("finalizers").into_iter().map(str::to_owned).collect();
+                        finalizers.push(finalizer.to_owned());
+                        metadata_mut(object).insert("finalizers".to_owned(), json!(finalizers));
+                    }
+                };
+                self.actor.change(&served, (namespace, name), "", uid, add).await?;
+            }
+            Verdict::ReleaseIfUnused if self.is_used(&protected) => {}
+            Verdict::ReleaseIfUnused => {
+                let edit = |object: &mut Object| drop_finalizer(object, finalizer);
+                self.actor.change(&served, (namespace, name), "", uid, edit).await?;
+                self.tally.released.add(1);
+            }
+        }
+        Ok(())
+    }
+
+    fn is_used(&self, protected: &Object) -> bool {
+        match self.kind {
+            Protected::Volumes => uses::is_bound(protected),
+            Protected::Claims => {
+                self.any("", "pods", protected.namespace(), |pod| uses::pod_uses_claim(pod, protected))
+            }
+            Protected::Classes => {
+                let name = protected.name();
+                self.any("", "persistentvolumes", "", |volume| uses::volume_uses_class(volume, name))
+                    || self.any("", "persistentvolumeclaims", "", |claim| uses::claim_uses_class(claim, name))
+            }
+        }
+    }
+
+    /// Whether some object of a resource is as asked; one that cannot be read may be.
+    fn any(&self, group: &str, plural: &str, namespace: &str, asked: impl Fn(&Object) -> bool) -> bool {
+        let Some(served) = self.actor.served(group, plural) else { return false };
+        let objects = served.stored.cache.objects();
+        objects
+            .iter()
+            .filter(|(_, entry)| namespace.is_empty() || entry.namespace() == namespace)
+            .any(|(_, entry)| object(entry).is_none_or(|object| asked(&object)))
+    }
+
+    /// The protected objects that are being deleted.
+    fn candidates(&self) -> Vec<(String, String)> {
+        let (group, plural) = self.kind.resource();
+        let Some(served) = self.actor.served(group, plural) else { return Vec::new() };
+        let objects = served.stored.cache.objects();
+        let deleting = objects.iter().filter(|(_, entry)| object(entry).is_some_and(|o| o.is_deleting()));
+        deleting.map(|(_, entry)| (entry.namespace().to_owned(), entry.name().to_owned())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn only_what_is_being_deleted_is_released() {
+        let check = |metadata: Value, expect: Verdict| {
+            let object = json!({"metadata": metadata});
+            assert_eq!(plan(object.as_object().unwrap(), "a.b/c"), expect, "{object}");
+        };
+        check(json!({"finalizers": ["a.b/c"]}), Verdict::Leave);
+        check(json!({"finalizers": ["a.b/d"]}), Verdict::Protect);
+        check(json!({"finalizers": ["a.b/c"], "deletionTimestamp": "t"}), Verdict::ReleaseIfUnused);
+        check(json!({"finalizers": ["a.b/d"], "deletionTimestamp": "t"}), Verdict::Leave);
+    }
+}

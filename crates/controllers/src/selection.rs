@@ -1,0 +1,139 @@
+//! Which controllers run: the names they are known by, and the flag that chooses among them.
+
+use std::fmt;
+
+/// A controller, by the name that upstream gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Name {
+    GarbageCollector,
+    Namespaces,
+    VolumeProtection,
+    ClaimProtection,
+    ClassProtection,
+    ServiceAccounts,
+    RootCertificates,
+    RoleAggregation,
+}
+
+impl Name {
+    pub const ALL: [Name; 8] = [
+        Name::GarbageCollector,
+        Name::Namespaces,
+        Name::VolumeProtection,
+        Name::ClaimProtection,
+        Name::ClassProtection,
+        Name::ServiceAccounts,
+        Name::RootCertificates,
+        Name::RoleAggregation,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        self.names().0
+    }
+
+    /// The service account in `kube-system` that upstream's bootstrap roles are bound to.
+    pub fn account(self) -> &'static str {
+        self.names().2
+    }
+
+    /// The name, the short name of before, the account.
+    fn names(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::GarbageCollector => ("garbage-collector-controller", "garbagecollector", "generic-garbage-collector"),
+            Self::Namespaces => ("namespace-controller", "namespace", "namespace-controller"),
+            Self::VolumeProtection => {
+                ("persistentvolume-protection-controller", "pv-protection", "pv-protection-controller")
+            }
+            Self::ClaimProtection => {
+                ("persistentvolumeclaim-protection-controller", "pvc-protection", "pvc-protection-controller")
+            }
+            Self::ClassProtection => (
+                "volumeattributesclass-protection-controller",
+                "vac-protection",
+                "volumeattributesclass-protection-controller",
+            ),
+            Self::ServiceAccounts => ("serviceaccount-controller", "serviceaccount", "service-account-controller"),
+            Self::RootCertificates => {
+                ("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", "root-ca-cert-publisher")
+            }
+            Self::RoleAggregation => {
+                ("clusterrole-aggregation-controller", "clusterrole-aggregation", "clusterrole-aggregation-controller")
+            }
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|name| text == name.names().0 || text == name.names().1)
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What the flag says.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Selection {
+    /// Those that are named, in the order of the flag: the first mention of a name counts.
+    named: Vec<(Name, bool)>,
+    others: bool,
+}
+
+impl Selection {
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut selection = Self { named: Vec::new(), others: false };
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let (name, on) = part.strip_prefix('-').map_or((part, true), |name| (name, false));
+            if name == "*" {
+                selection.others = on;
+                continue;
+            }
+            let known = Name::parse(name).ok_or_else(|| format!("{name:?} is not in the list of known controllers"))?;
+            selection.named.push((known, on));
+        }
+        Ok(selection)
+    }
+
+    pub fn includes(&self, name: Name) -> bool {
+        self.named.iter().find(|(known, _)| *known == name).map_or(self.others, |(_, on)| *on)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expect: &[Name]) {
+        let selection = Selection::parse(text).unwrap();
+        let got: Vec<Name> = Name::ALL.into_iter().filter(|name| selection.includes(*name)).collect();
+        assert_eq!(got, expect, "{text}");
+    }
+
+    #[test]
+    fn the_flag_chooses() {
+        check("*", &Name::ALL);
+        check("", &[]);
+        check("-*", &[]);
+        check("namespace", &[Name::Namespaces]);
+        check("namespace-controller, pvc-protection", &[Name::Namespaces, Name::ClaimProtection]);
+        check("-*,garbagecollector", &[Name::GarbageCollector]);
+        check("*,-serviceaccount,-root-ca-cert-publisher,-clusterrole-aggregation", &Name::ALL[..5]);
+        check("namespace,-namespace-controller", &[Name::Namespaces]);
+    }
+
+    #[test]
+    fn unknown_names_are_refused() {
+        assert_eq!(
+            Selection::parse("*,-cronjobs").unwrap_err(),
+            "\"cronjobs\" is not in the list of known controllers"
+        );
+    }
+
+    #[test]
+    fn names_are_upstreams() {
+        let names: Vec<&str> = Name::ALL.iter().map(|name| name.as_str()).collect();
+        assert!(names.iter().all(|name| name.ends_with("-controller")), "{names:?}");
+    }
+}

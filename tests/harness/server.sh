@@ -1,0 +1,88 @@
+# A Pawl server for one test run: sourced by the suites, starts a server of its own on a free
+# port with its data in a temporary directory, and stops exactly that process.
+#
+#   PAWL_BIN   the server (default target/release/pawl)
+#
+# start_server [flags…] sets SERVER_DIR, SERVER_PID, SERVER_URL, SERVER_CA, SERVER_TOKEN,
+# SERVER_LOG and KUBECONFIG. stop_server ends it and keeps the directory; leave_server also
+# removes the directory and belongs in an EXIT trap.
+
+REPOSITORY=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+PAWL_BIN=${PAWL_BIN:-$REPOSITORY/target/release/pawl}
+
+fail_early() {
+    echo "$*" >&2
+    exit 2
+}
+
+free_port() {
+    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# Makes the directory that holds data, tokens and log. Called by start_server when needed.
+make_server_dir() {
+    SERVER_DIR=$(mktemp -d "${TMPDIR:-/tmp}/pawl-test.XXXXXX")
+    SERVER_LOG=$SERVER_DIR/server.log
+    SERVER_TOKEN=admin-token
+    # Like the recorded upstream server: one user of system:masters and two of no group.
+    printf '%s\n' 'admin-token,admin,admin-uid,"system:masters"' 'alice-token,alice,' 'bob-token,bob,' \
+        >"$SERVER_DIR/tokens.csv"
+}
+
+# Starts again on the same directory when one is there.
+start_server() {
+    [ -x "$PAWL_BIN" ] || fail_early "no server at $PAWL_BIN: build it (cargo build --release) or set PAWL_BIN"
+    [ -n "${SERVER_DIR:-}" ] || make_server_dir
+    local port
+    port=$(free_port)
+    SERVER_URL=https://127.0.0.1:$port
+    "$PAWL_BIN" serve --data-dir "$SERVER_DIR/data" --secure-port "$port" \
+        --token-auth-file "$SERVER_DIR/tokens.csv" "$@" >>"$SERVER_LOG" 2>&1 &
+    SERVER_PID=$!
+    await_ready
+    export KUBECONFIG=$SERVER_DIR/data/admin.kubeconfig
+    SERVER_CA=$SERVER_DIR/ca.crt
+    python3 - "$KUBECONFIG" >"$SERVER_CA" <<'PYTHON'
+import base64, re, sys
+text = open(sys.argv[1]).read()
+print(base64.b64decode(re.search(r"certificate-authority-data: (\S+)", text).group(1)).decode())
+PYTHON
+}
+
+await_ready() {
+    local tries
+    for tries in $(seq 1 1500); do
+        if curl -skf -o /dev/null --max-time 2 -H "Authorization: Bearer $SERVER_TOKEN" "$SERVER_URL/readyz"; then
+            return 0
+        fi
+        if ! kill -0 "$SERVER_PID" 2>/dev/null; then
+            cat "$SERVER_LOG" >&2
+            fail_early "the server ended before it was ready"
+        fi
+        sleep 0.02
+    done
+    cat "$SERVER_LOG" >&2
+    fail_early "the server was not ready within 30 s"
+}
+
+# Sets SERVER_STATUS to the exit code.
+stop_server() {
+    [ -n "${SERVER_PID:-}" ] || return 0
+    local tries
+    kill -TERM "$SERVER_PID" 2>/dev/null || true
+    for tries in $(seq 1 250); do
+        kill -0 "$SERVER_PID" 2>/dev/null || break
+        sleep 0.02
+    done
+    kill -KILL "$SERVER_PID" 2>/dev/null || true
+    SERVER_STATUS=0
+    wait "$SERVER_PID" 2>/dev/null || SERVER_STATUS=$?
+    SERVER_PID=
+}
+
+leave_server() {
+    stop_server
+    if [ -n "${SERVER_DIR:-}" ]; then
+        rm -rf "$SERVER_DIR"
+    fi
+}
