@@ -4,6 +4,8 @@
 mod certificates;
 mod places;
 mod roles;
+#[cfg(test)]
+mod tests;
 
 use futures::future::join_all;
 use pawl_admission::Objects;
@@ -48,11 +50,11 @@ async fn try_ensure(registry: &Registry, places: &Places, starter: &Starter) -> 
     let table = registry.table();
     let served = served(&table, &wanted).ok_or_else(Status::no_such_resource)?;
     let (namespace, name) = (wanted.namespace().to_owned(), wanted.name().to_owned());
+    let group_resource = served.resource.group_resource();
+    let existing = Objects::get(registry, &group_resource.group, &group_resource.resource, &namespace, &name);
     let cx = context(&starter.manager);
     let body = Value::Object(wanted).to_string();
     let wanted = registry.decode(&cx, served, Encoding::Json, body.as_bytes(), FieldValidation::Ignore)?;
-    let group_resource = served.resource.group_resource();
-    let existing = Objects::get(registry, &group_resource.group, &group_resource.resource, &namespace, &name);
     let Some(existing) = existing else {
         create(registry, &cx, served, wanted).await?;
         return set_status(registry, places, starter, served, (&namespace, &name)).await;
@@ -174,27 +176,4 @@ fn context(manager: &str) -> Context {
     let mut cx = Context::own();
     manager.clone_into(&mut cx.manager);
     cx
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn object(value: Value) -> Object {
-        value.as_object().unwrap().clone()
-    }
-
-    #[test]
-    fn what_must_not_differ_is_put_right() {
-        let wanted = object(json!({"kind": "K", "metadata": {"name": "x"}, "spec": {"a": 1}}));
-        let same = object(json!({"kind": "K", "metadata": {"name": "x", "uid": "u"}, "spec": {"a": 1}}));
-        let other = object(json!({"kind": "K", "metadata": {"name": "x", "generation": 2}, "spec": {"a": 2}}));
-        assert_eq!(corrected(Keep::Equal, &same, &wanted), None);
-        assert_eq!(corrected(Keep::Equal, &other, &wanted).unwrap()["spec"], json!({"a": 1}));
-        assert_eq!(corrected(Keep::Present, &other, &wanted), None);
-        assert_eq!(corrected(Keep::EqualUnlessOptedOut, &other, &wanted), None);
-        let mut asked = other.clone();
-        asked["metadata"]["annotations"] = json!({AUTO_UPDATE: "true"});
-        assert!(corrected(Keep::EqualUnlessOptedOut, &asked, &wanted).is_some());
-    }
 }
