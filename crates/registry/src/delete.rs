@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pawl_admission::{Attributes, Operation};
 use pawl_deletion::{DeleteOptions, Deletion, Grace, Traits, Verdict};
 use pawl_kv::Expect;
+use pawl_meta::object::Meta;
 use pawl_meta::{Cause, Details, Errors, Status, time};
 
 use crate::storage::{Put, Written};
@@ -91,9 +92,10 @@ impl Registry {
                 return Ok(if gone { Deleted::Gone(entry) } else { Deleted::Waiting(entry) });
             }
             match self.storage().write(&served.stored, &key, Expect::Revision(entry.revision), put).await? {
-                Written::Applied(_) if gone => {
+                Written::Applied(revision) if gone => {
                     self.release_all(served, &object).await;
-                    return Ok(Deleted::Gone(shown(entry.revision)));
+                    // A deletion that was under way and is cut short changes the object before it goes.
+                    return Ok(Deleted::Gone(shown(if old.is_deleting() { revision } else { entry.revision })));
                 }
                 Written::Applied(revision) => return Ok(Deleted::Waiting(shown(revision))),
                 Written::Conflict(now) => current = now,
