@@ -26,8 +26,10 @@ const AUTO_UPDATE: &str = "apf.kubernetes.io/autoupdate-spec";
 /// does not keep the server from starting.
 pub async fn run(registry: &Registry, places: &Places) {
     registry.repair_addresses().await;
-    let (namespaces, rest): (Vec<_>, Vec<_>) =
-        starters().iter().partition(|starter| starter.object.get("kind").is_some_and(|kind| kind == "Namespace"));
+    let (namespaces, rest): (Vec<_>, Vec<_>) = starters()
+        .iter()
+        .filter(|starter| places.fits(&starter.object))
+        .partition(|starter| starter.object.get("kind").is_some_and(|kind| kind == "Namespace"));
     join_all(namespaces.into_iter().map(|starter| ensure(registry, places, starter))).await;
     let roles = pawl_auth::rbac::bootstrap::objects();
     let starters = join_all(rest.into_iter().map(|starter| ensure(registry, places, starter)));

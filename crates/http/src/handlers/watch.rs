@@ -71,7 +71,7 @@ enum Source {
 /// The next piece of the stream; `None` ends it cleanly, at its time or when the server stops.
 async fn next(mut state: State) -> Option<(Bytes, State)> {
     let items = match &mut state.source {
-        Source::Error(status) => vec![WatchItem::Error(status.take()?)],
+        Source::Error(status) => vec![WatchItem::Error(Box::new(status.take()?))],
         Source::Watcher(watcher) => tokio::select! {
             items = watcher.next() => items,
             () = tokio::time::sleep_until(state.ends) => return None,
