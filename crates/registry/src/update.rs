@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pawl_admission::{Attributes, Operation};
+use pawl_kinds::rules;
 use pawl_kv::Expect;
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Errors, FieldPath, Status};
@@ -118,6 +119,10 @@ impl Registry {
         check_name(&new, request.name)?;
         metadata::dedup_owners(cx, &mut new);
         settle_liens(cx, &mut new, old, request.replaces);
+        if rules::owned_fields(resource, request.subresource).is_some_and(|owned| owned.contains(&"spec")) {
+            // Only a part of the spec may change like this: nobody comes to own what is dropped.
+            self.prepare_kind_update(cx, served, request.subresource, &mut new, &shown);
+        }
         if !request.tracked {
             self.track(cx, served, request.subresource, Some(&shown), &mut new)?;
         }
