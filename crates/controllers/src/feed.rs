@@ -196,3 +196,48 @@ impl Known {
         changes.extend(missing.iter().filter_map(|key| self.objects.remove(key)).map(Change::Gone));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pawl_registry::{Readable, State};
+
+    fn entry(key: &str, uid: &str, revision: u64) -> Arc<Entry> {
+        let value = format!(r#"{{"kind":"K","apiVersion":"v1","metadata":{{"name":"{key}","uid":"{uid}"}}}}"#);
+        let readable = Readable::cut(value.into(), &[]).unwrap();
+        Arc::new(Entry { key: key.into(), revision, state: State::Readable(readable) })
+    }
+
+    #[test]
+    fn a_watch_that_starts_anew_tells_what_it_missed() {
+        let mut known = Known::default();
+        let mut tell = |entries: &[(&str, &str, u64)]| {
+            let mut changes = Vec::new();
+            known.begin();
+            for (key, uid, revision) in entries {
+                known.seen(entry(key, uid, *revision), &mut changes);
+            }
+            known.complete(&mut changes);
+            let told = changes.iter().map(|change| match change {
+                Change::Seen(entry) => format!("{}@{}", entry.key, entry.revision),
+                Change::Gone(entry) => format!("-{}@{}", entry.key, entry.revision),
+            });
+            told.collect::<Vec<_>>()
+        };
+        assert_eq!(tell(&[("a", "1", 1), ("b", "2", 2), ("c", "3", 3)]), ["a@1", "b@2", "c@3"]);
+        assert_eq!(tell(&[("b", "4", 5), ("c", "3", 6), ("d", "5", 7)]), ["-b@2", "b@5", "c@6", "d@7", "-a@1"]);
+        assert_eq!(tell(&[("b", "4", 5), ("c", "3", 6), ("d", "5", 7)]), [""; 0]);
+    }
+
+    #[test]
+    fn each_place_is_followed_once_in_the_version_that_is_stored() {
+        let places = each_place(&Table::new(pawl_kinds::builtin(), 1));
+        let of = |plural: &str| {
+            let found = places.iter().filter(|served| served.resource.facts.plural == plural);
+            found.map(|served| served.resource.group_version().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(of("events"), ["v1"]);
+        assert_eq!(of("horizontalpodautoscalers"), ["autoscaling/v2"]);
+        assert!(of("tokenreviews").is_empty());
+    }
+}

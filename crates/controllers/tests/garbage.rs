@@ -32,7 +32,7 @@ async fn dependents_go_with_their_owner() {
     world.delete("configmaps", "n/a", Background).await;
     world.until_gone("configmaps", "n/c").await;
     assert!(!exists(&world, "b") && exists(&world, "other"));
-    assert_eq!(handle.counters().collected, 2);
+    world.until("all is counted", |_| handle.counters().collected == 2).await;
     handle.stop().await;
 }
 
@@ -268,6 +268,6 @@ async fn a_thousand_dependents_go() {
     world.delete("configmaps", "n/a", Foreground).await;
     world.until_gone("configmaps", "n/a").await;
     assert_eq!(world.all("configmaps").len(), 0);
-    assert_eq!(handle.counters().collected, 1000);
+    world.until("all is counted", |_| handle.counters().collected == 1000).await;
     handle.stop().await;
 }

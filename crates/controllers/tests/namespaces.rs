@@ -98,7 +98,7 @@ async fn everything_goes_and_pods_go_first() {
         Some(2),
         "{order:?}"
     );
-    assert_eq!(handle.counters().namespaces_finalized, 1);
+    world.until("all is counted", |_| handle.counters().namespaces_finalized == 1).await;
     assert_eq!(handle.counters().liens_ignored, 0);
     handle.stop().await;
 }
@@ -154,6 +154,19 @@ async fn a_lien_on_the_namespace_itself_stops_its_deletion() {
     world.patch("namespaces", "n", json!({"metadata": {"liens": []}})).await;
     world.delete("namespaces", "n", Background).await;
     world.until_gone("namespaces", "n").await;
+    handle.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_the_gate_off_liens_hold_nothing() {
+    let world = World::new().await;
+    world.create("secrets", object("held", json!({"liens": ["t.t/use"]}))).await;
+    world.delete("namespaces", "n", Background).await;
+    let world = world.restart(false).await;
+    let options = Options { namespace_stall: Duration::from_secs(3600), ..Options::default() };
+    let handle = Controllers::start(world.registry.clone(), "*", options).unwrap();
+    world.until_gone("namespaces", "n").await;
+    assert_eq!(handle.counters().liens_ignored, 0);
     handle.stop().await;
 }
 

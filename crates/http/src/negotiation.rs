@@ -169,7 +169,7 @@ pub fn wants_aggregated(headers: &HeaderMap) -> bool {
 pub fn body_media(headers: &HeaderMap) -> Result<Media, Status> {
     let header = headers.get(http::header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
     let name = header.split(';').next().unwrap_or_default().trim();
-    if name.is_empty() {
+    if header.is_empty() {
         return Ok(Media::Json);
     }
     Media::parse(name).ok_or_else(|| {

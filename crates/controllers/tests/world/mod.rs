@@ -25,7 +25,7 @@ pub struct World {
     /// The revision before everything that happened here.
     pub beginning: u64,
     following: tokio::task::JoinHandle<()>,
-    _directory: tempfile::TempDir,
+    directory: Arc<tempfile::TempDir>,
 }
 
 impl Drop for World {
@@ -37,16 +37,32 @@ impl Drop for World {
 impl World {
     /// An empty server with the namespaces `default` and `n`.
     pub async fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let world = Self::open(Arc::new(tempfile::tempdir().unwrap()), true).await;
+        for name in ["default", "n"] {
+            world.create("namespaces", json!({"metadata": {"name": name}})).await;
+        }
+        world
+    }
+
+    /// The same data under a server that starts anew, where liens hold or do not.
+    pub async fn restart(mut self, liens: bool) -> Self {
+        let directory = Arc::clone(&self.directory);
+        self.following.abort();
+        let _ = (&mut self.following).await;
+        drop(self);
+        Self::open(directory, liens).await
+    }
+
+    async fn open(directory: Arc<tempfile::TempDir>, liens: bool) -> Self {
         let store: Arc<dyn Kv> = pawl_kv_embedded::Store::open(directory.path(), Default::default()).unwrap();
         let settings = Settings {
             admission: Chain::new(vec![Arc::new(NamespaceLifecycle)]),
-            liens: true,
+            liens,
+            event_ttl: Duration::ZERO,
             services: ServiceRanges {
                 addresses: AddressRange { base: [10, 0, 0, 0].into(), bits: 24 },
                 node_ports: PortRange { first: 30000, last: 32767 },
             },
-            event_ttl: Duration::ZERO,
         };
         let opened = Registry::open(store, Box::new(Identity), pawl_kinds::builtin(), settings).await;
         let (registry, revision) = opened.unwrap();
@@ -55,11 +71,7 @@ impl World {
         let following = tokio::spawn(async move {
             let _ = follower.follow(revision).await;
         });
-        let world = Self { registry, beginning: revision, following, _directory: directory };
-        for name in ["default", "n"] {
-            world.create("namespaces", json!({"metadata": {"name": name}})).await;
-        }
-        world
+        Self { registry, beginning: revision, following, directory }
     }
 
     pub fn control(&self, selection: &str) -> Handle {

@@ -35,6 +35,10 @@ pub enum Action {
         expect: Expect,
         saw: Register,
     },
+    /// Refused without a word about what the key held, as clients far away are told.
+    Rejected {
+        expect: Expect,
+    },
 }
 
 /// One completed operation; the times only have an order.
@@ -46,6 +50,15 @@ pub struct Operation {
 }
 
 impl Action {
+    /// What the caller has learned that the key holds; `None` when it was not told.
+    pub fn told(&self) -> Option<Register> {
+        match self {
+            Self::Read { saw } | Self::Refused { saw, .. } => Some(saw.clone()),
+            Self::Applied { value, revision, .. } => Some(value.clone().map(|value| (*revision, value))),
+            Self::Rejected { .. } => None,
+        }
+    }
+
     /// What the register holds after this, when it can happen to a register that holds `state`.
     fn after(&self, state: &Register) -> Option<Register> {
         let meets = |expect: &Expect| match expect {
@@ -59,6 +72,7 @@ impl Action {
                 (meets(expect) && follows).then(|| value.clone().map(|value| (*revision, value)))
             }
             Self::Refused { expect, saw } => (saw == state && !meets(expect)).then(|| state.clone()),
+            Self::Rejected { expect } => (!meets(expect)).then(|| state.clone()),
         }
     }
 }
@@ -231,10 +245,9 @@ async fn one_task(
             }
         };
         let returned = tick();
-        *last = match &action {
-            Action::Read { saw } | Action::Refused { saw, .. } => saw.clone(),
-            Action::Applied { value, revision, .. } => value.clone().map(|value| (*revision, value)),
-        };
+        if let Some(told) = action.told() {
+            *last = told;
+        }
         recorded.push((key, Operation { called, returned, action }));
     }
     Ok(recorded)
@@ -302,6 +315,11 @@ mod tests {
             operation(2, 3, Action::Refused { expect: Expect::Revision(2), saw: held(2, "a") }),
         ];
         assert!(check(&history).is_err());
+        let [first, _] = history;
+        let rejected = operation(2, 3, Action::Rejected { expect: Expect::Revision(2) });
+        assert!(check(&[first.clone(), rejected]).is_err());
+        let rejected = operation(2, 3, Action::Rejected { expect: Expect::Revision(1) });
+        assert_eq!(check(&[first, rejected]), Ok(()));
     }
 
     #[test]

@@ -1,0 +1,192 @@
+//! The server starts the way controller-runtime's envtest starts a kube-apiserver: by that name, with its flags and the
+//! certificates that it writes before, several side by side.
+
+mod server;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::Command;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    PKCS_ECDSA_P256_SHA256,
+};
+use serde_json::json;
+use server::{Client, Place, Protocol, Server, Trust};
+
+/// An authority of the kind that envtest makes: ECDSA P-256, keys as PKCS#8.
+struct Authority {
+    certificate: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Authority {
+    fn new(name: &str) -> Self {
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+        let certificate = params.self_signed(&key).unwrap().pem();
+        Self { certificate, issuer: Issuer::new(params, key) }
+    }
+
+    /// A certificate and its key, as PEM.
+    fn sign(&self, user: &str, groups: &[&str], names: &[&str], usage: ExtendedKeyUsagePurpose) -> (String, String) {
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut params = CertificateParams::new(names).unwrap();
+        params.distinguished_name.push(DnType::CommonName, user);
+        for group in groups {
+            params.distinguished_name.push(DnType::OrganizationName, *group);
+        }
+        params.extended_key_usages = vec![usage];
+        let certificate = params.signed_by(&key, &self.issuer).unwrap().pem();
+        let key = key.serialize_pem();
+        assert!(key.starts_with("-----BEGIN PRIVATE KEY-----"), "PKCS#8");
+        (certificate, key)
+    }
+}
+
+/// A server as a test suite in Go has it.
+struct Environment {
+    place: Place,
+    server: Server,
+    /// Trusts the server and is an administrator.
+    admin: Trust,
+}
+
+impl Environment {
+    async fn start() -> Self {
+        let place = Place::new();
+        let certificates = place.path("certificates");
+        fs::create_dir(&certificates).unwrap();
+        let (serving, clients) = (Authority::new("serving-ca"), Authority::new("client-ca"));
+        let (certificate, key) = serving.sign(
+            "kube-apiserver",
+            &[],
+            &["localhost", "127.0.0.1", "kubernetes.default.svc"],
+            ExtendedKeyUsagePurpose::ServerAuth,
+        );
+        fs::write(certificates.join("apiserver.crt"), certificate).unwrap();
+        fs::write(certificates.join("apiserver.key"), key).unwrap();
+        fs::write(certificates.join("client-cert-auth-ca.crt"), &clients.certificate).unwrap();
+        let (certificate, key) = serving.sign("sa-signer", &[], &[], ExtendedKeyUsagePurpose::ClientAuth);
+        assert!(certificate.starts_with("-----BEGIN CERTIFICATE-----"));
+        fs::write(certificates.join("sa-signer.crt"), certificate).unwrap();
+        fs::write(certificates.join("sa-signer.key"), key).unwrap();
+        let admin = clients.sign("admin", &["system:masters"], &[], ExtendedKeyUsagePurpose::ClientAuth);
+        let mut server = place.launch(command(&place, certificates));
+        let anonymous =
+            Client::new(place.port, Protocol::Http1, &Trust { ca: serving.certificate.clone(), certificate: None });
+        server.until(async || anonymous.get("/healthz").await?.ok()).await.unwrap_or_else(|why| panic!("{why}"));
+        Self { place, server, admin: Trust { ca: serving.certificate, certificate: Some(admin) } }
+    }
+
+    fn client(&self) -> Client {
+        Client::new(self.place.port, Protocol::Http2, &self.admin)
+    }
+}
+
+fn command(place: &Place, certificates: PathBuf) -> Command {
+    let assets = place.path("assets");
+    fs::create_dir(&assets).unwrap();
+    symlink(env!("CARGO_BIN_EXE_pawl"), assets.join("kube-apiserver")).unwrap();
+    let in_certificates = |name: &str| certificates.join(name).display().to_string();
+    let mut command = Command::new(assets.join("kube-apiserver"));
+    command
+        .arg("--allow-privileged=true")
+        .arg("--authorization-mode=RBAC")
+        .arg("--bind-address=127.0.0.1")
+        .arg(format!("--cert-dir={}", certificates.display()))
+        .arg(format!("--client-ca-file={}", in_certificates("client-cert-auth-ca.crt")))
+        .arg("--disable-admission-plugins=ServiceAccount")
+        .arg("--etcd-servers=http://127.0.0.1:1")
+        .arg(format!("--secure-port={}", place.port))
+        .arg(format!("--service-account-issuer=https://127.0.0.1:{}/", place.port))
+        .arg(format!("--service-account-key-file={}", in_certificates("sa-signer.crt")))
+        .arg(format!("--service-account-signing-key-file={}", in_certificates("sa-signer.key")))
+        .arg("--service-cluster-ip-range=10.0.0.0/24")
+        .arg(format!("--data-dir={}", place.data().display()));
+    command
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_suite_finds_what_it_needs_and_stops_cleanly() {
+    let Environment { place, mut server, admin } = Environment::start().await;
+    let client = Client::new(place.port, Protocol::Http2, &admin);
+    server
+        .until(async || client.get("/api/v1/namespaces/default").await?.ok())
+        .await
+        .unwrap_or_else(|why| panic!("namespace default: {why}"));
+    let identity = client
+        .post("/apis/authentication.k8s.io/v1/selfsubjectreviews", &json!({"kind": "SelfSubjectReview"}))
+        .await
+        .unwrap()
+        .expect(201);
+    assert_eq!(identity["status"]["userInfo"]["username"], "admin");
+
+    let made = json!({"metadata": {"name": "x"}, "data": {"a": "b"}});
+    client.post("/api/v1/namespaces/default/configmaps", &made).await.unwrap().expect(201);
+    let mut watch = client.watch("/api/v1/namespaces/default/configmaps?watch=true").await.unwrap();
+
+    // A user that the suite adds is somebody else, and a stranger is nobody.
+    let anonymous = Client::new(place.port, Protocol::Http2, &Trust { certificate: None, ..admin.clone() });
+    assert_eq!(anonymous.get("/api/v1/namespaces/default/configmaps/x").await.unwrap().code, 403);
+    let stranger =
+        Authority::new("stranger").sign("admin", &["system:masters"], &[], ExtendedKeyUsagePurpose::ClientAuth);
+    let stranger = Client::new(place.port, Protocol::Http1, &Trust { certificate: Some(stranger), ..admin.clone() });
+    let answer = stranger.get("/api/v1/namespaces/default/configmaps/x").await;
+    assert!(answer.as_ref().map_or(true, |answer| answer.code == 401), "{answer:?}");
+
+    server.signal(server::Signal::TERM);
+    // What is left of the stream is events and a clean end.
+    while watch.next().await.unwrap().is_some() {}
+    assert_eq!(server.ended().await.code(), Some(0), "{}", server.log());
+    server.assert_no_panic();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_are_signed_with_the_given_key() {
+    let environment = Environment::start().await;
+    let client = environment.client();
+    let namespace = json!({"metadata": {"name": "tokens"}});
+    client.post("/api/v1/namespaces", &namespace).await.unwrap().expect(201);
+    let accounts = "/api/v1/namespaces/tokens/serviceaccounts";
+    client.post(accounts, &json!({"metadata": {"name": "robot"}})).await.unwrap().expect(201);
+    let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+    let answer = client.post(&format!("{accounts}/robot/token"), &request).await.unwrap().expect(201);
+    let token = answer["status"]["token"].as_str().unwrap();
+    // {"alg":"ES256"…
+    assert!(token.starts_with("eyJhbGciOiJFUzI1NiI"), "{token}");
+
+    let trust = Trust { certificate: None, ..environment.admin.clone() };
+    let robot = Client::new(environment.place.port, Protocol::Http2, &trust).with_token(token);
+    let identity = robot
+        .post("/apis/authentication.k8s.io/v1/selfsubjectreviews", &json!({"kind": "SelfSubjectReview"}))
+        .await
+        .unwrap()
+        .expect(201);
+    assert_eq!(identity["status"]["userInfo"]["username"], "system:serviceaccount:tokens:robot");
+    assert_eq!(robot.get("/api/v1/namespaces/tokens/configmaps").await.unwrap().code, 403);
+    environment.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_servers_live_side_by_side() {
+    let environments = futures::future::join_all((0..4).map(|_| Environment::start())).await;
+    for (i, environment) in environments.iter().enumerate() {
+        let namespace = json!({"metadata": {"name": format!("only-{i}")}});
+        environment.client().post("/api/v1/namespaces", &namespace).await.unwrap().expect(201);
+    }
+    for (i, environment) in environments.iter().enumerate() {
+        let list = environment.client().get("/api/v1/namespaces").await.unwrap().expect(200);
+        let names = list["items"].as_array().unwrap().iter().filter_map(|object| object["metadata"]["name"].as_str());
+        let ours: Vec<&str> = names.filter(|name| name.starts_with("only-")).collect();
+        assert_eq!(ours, [format!("only-{i}")]);
+    }
+    for environment in environments {
+        environment.server.stop().await;
+    }
+}

@@ -1,0 +1,204 @@
+//! The real binary as a child process, and clients that speak to it.
+//!
+//! Owns the directory, the port and the process of a server under test. It waits for what must happen and never asserts
+//! how long that takes; a deadline only keeps a broken server from hanging the tests.
+
+#![allow(dead_code, unused_imports, reason = "every test binary has its own copy and uses a part of it")]
+
+mod client;
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+pub use client::{Answer, Client, Failure, Protocol, Trust, Watch};
+pub use rustix::process::Signal;
+use rustix::process::{Pid, kill_process};
+use tempfile::TempDir;
+
+/// The bearer token of a user who may do everything.
+pub const TOKEN: &str = "root-token";
+
+/// How long anything that must happen may take.
+pub const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A command line of the binary.
+pub fn pawl() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_pawl"))
+}
+
+/// A directory and a port for one server at a time.
+pub struct Place {
+    root: TempDir,
+    pub port: u16,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let root = TempDir::new().unwrap();
+        fs::write(root.path().join("tokens.csv"), format!("{TOKEN},root,0,system:masters\n")).unwrap();
+        Self { root, port: free_port() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    pub fn data(&self) -> PathBuf {
+        self.path("data")
+    }
+
+    /// The command that serves this place.
+    pub fn command(&self) -> Command {
+        let mut command = pawl();
+        command
+            .arg("serve")
+            .arg(format!("--data-dir={}", self.data().display()))
+            .arg(format!("--token-auth-file={}", self.path("tokens.csv").display()))
+            .arg(format!("--secure-port={}", self.port));
+        command
+    }
+
+    /// Starts a server that need not be ready yet.
+    pub fn launch(&self, mut command: Command) -> Server {
+        let log = self.path("stderr.log");
+        let append = |path: &Path| fs::File::options().create(true).append(true).open(path).unwrap();
+        command.stdin(Stdio::null()).stdout(append(&self.path("stdout.log"))).stderr(append(&log));
+        Server { child: command.spawn().unwrap(), log }
+    }
+
+    /// Starts a server and waits until it is ready.
+    pub async fn start(&mut self) -> Server {
+        self.start_with(Self::command).await
+    }
+
+    /// Starts a server by a command of its own and waits until it is ready.
+    pub async fn start_with(&mut self, command: impl Fn(&Self) -> Command) -> Server {
+        let deadline = Instant::now() + DEADLINE;
+        loop {
+            let mut server = self.launch(command(self));
+            match server.ready(self).await {
+                Ok(()) => return server,
+                // Somebody else took the port between our look and the server's: take another one.
+                Err(why) if why.contains("cannot listen") && Instant::now() < deadline => self.port = free_port(),
+                Err(why) => panic!("{why}"),
+            }
+        }
+    }
+
+    /// A client with the token of the user who may do everything.
+    pub fn client(&self, protocol: Protocol) -> Client {
+        let ca = fs::read_to_string(self.data().join("pki/ca.crt")).unwrap();
+        Client::new(self.port, protocol, &Trust { ca, certificate: None }).with_token(TOKEN)
+    }
+}
+
+/// A running server; it is killed when this is dropped.
+pub struct Server {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Server {
+    /// Waits until the server of a place answers that it is ready.
+    async fn ready(&mut self, place: &Place) -> Result<(), String> {
+        self.until(async || {
+            // Who listens has written its certificates.
+            TcpStream::connect((Ipv4Addr::LOCALHOST, place.port))?;
+            place.client(Protocol::Http1).get("/readyz").await?.ok()
+        })
+        .await
+    }
+
+    /// Waits until something holds of the running server.
+    pub async fn until(&mut self, holds: impl AsyncFn() -> Result<(), Failure>) -> Result<(), String> {
+        let deadline = Instant::now() + DEADLINE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return Err(format!("the server ended with {status}: {}", self.log()));
+            }
+            match holds().await {
+                Ok(()) => return Ok(()),
+                Err(why) if Instant::now() > deadline => return Err(format!("{why}: {}", self.log())),
+                Err(_) => pause().await,
+            }
+        }
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Ends the server without giving it a chance to do anything.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Waits until the server has ended by itself.
+    pub async fn ended(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + DEADLINE;
+        while Instant::now() < deadline {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            pause().await;
+        }
+        panic!("the server did not end: {}", self.log());
+    }
+
+    /// Stops the server the way an operator does, and checks that it liked to.
+    pub async fn stop(mut self) {
+        self.signal(Signal::TERM);
+        let status = self.ended().await;
+        assert_eq!(status.code(), Some(0), "{}", self.log());
+    }
+
+    /// What servers of this place have written to standard error so far.
+    pub fn log(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
+    /// A panic is told by its message, even where something caught it.
+    pub fn assert_no_panic(&self) {
+        let log = self.log();
+        assert!(!log.contains("panicked"), "{log}");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // An error means that it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A number from the environment.
+pub fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|value| value.parse().ok())
+}
+
+/// The seed of this run: given in `PAWL_SEED`, or new. It is printed, and shown when the test fails.
+pub fn seed() -> u64 {
+    let seed = setting("PAWL_SEED").unwrap_or_else(|| fastrand::u64(..));
+    eprintln!("PAWL_SEED={seed}");
+    seed
+}
+
+/// A short wait between two looks.
+pub async fn pause() {
+    tokio::time::sleep(Duration::from_millis(5)).await;
+}
+
+/// A port below those that the system gives to clients, that nobody listens on.
+pub fn free_port() -> u16 {
+    loop {
+        let port = fastrand::u16(10_000..32_000);
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return port;
+        }
+    }
+}
