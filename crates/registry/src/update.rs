@@ -168,12 +168,19 @@ impl Registry {
         // The change that takes away the last thing that held a deletion completes it.
         let gone = pawl_deletion::completes(&new, traits(served));
         let put = (!gone).then(|| Put { value: value.clone(), ttl: self.ttl(served) });
+        let attention = self.attend(served);
         self.settle(&held, &new).await?;
         let written = self.storage().write(&served.stored, key, Expect::Revision(revision), put).await;
-        self.conclude(held, matches!(written, Ok(Written::Applied(_)))).await;
+        let applied = matches!(written, Ok(Written::Applied(_)));
+        self.conclude(held, applied).await;
+        if applied && gone {
+            self.release_all(served, &new).await;
+        }
+        if let Some(attention) = attention {
+            attention.ended(&written);
+        }
         match written? {
             Written::Applied(_) if gone => {
-                self.release_all(served, &new).await;
                 Ok(Attempt::Done(Arc::new(self.storage().entry(&served.stored, key, revision, value))))
             }
             Written::Applied(written) => Ok(Attempt::Done(self.written(served, key, written, value))),
