@@ -91,9 +91,16 @@ impl Registry {
                 let entry = shown(entry.revision);
                 return Ok(if gone { Deleted::Gone(entry) } else { Deleted::Waiting(entry) });
             }
-            match self.storage().write(&served.stored, &key, Expect::Revision(entry.revision), put).await? {
+            let attention = self.attend(served);
+            let written = self.storage().write(&served.stored, &key, Expect::Revision(entry.revision), put).await;
+            if gone && matches!(written, Ok(Written::Applied(_))) {
+                self.release_all(served, &object).await;
+            }
+            if let Some(attention) = attention {
+                attention.ended(&written);
+            }
+            match written? {
                 Written::Applied(revision) if gone => {
-                    self.release_all(served, &object).await;
                     // A deletion that was under way and is cut short changes the object before it goes.
                     return Ok(Deleted::Gone(shown(if old.is_deleting() { revision } else { entry.revision })));
                 }

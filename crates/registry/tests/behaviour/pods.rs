@@ -69,6 +69,28 @@ async fn budgets_and_liens_hold_against_evictions() {
 }
 
 #[tokio::test]
+async fn a_subresource_changes_and_owns_only_its_part() {
+    let stage = Stage::open().await;
+    let pods = stage.served("", "v1", "pods");
+    stage.create(&pods, pod("p", json!([]))).await.unwrap();
+    let patch = json!({
+        "metadata": {"labels": {"other": "x"}, "finalizers": ["example.com/f"]},
+        "spec": {"schedulerName": "other", "ephemeralContainers": [{"name": "e", "image": "i",
+            "terminationMessagePolicy": "File", "terminationMessagePath": "/t", "imagePullPolicy": "Always"}]},
+    });
+    let patched = stage.merge(&pods, "p", "ephemeralcontainers", patch).await.unwrap();
+    assert_eq!(patched["spec"]["ephemeralContainers"][0]["name"], "e");
+    assert_eq!(patched["spec"]["schedulerName"], "default-scheduler");
+    assert_eq!(patched["metadata"]["labels"], json!({"app": "a"}));
+    assert!(patched["metadata"].get("finalizers").is_none());
+    let owners = patched["metadata"]["managedFields"].as_array().unwrap();
+    let owned = owners.iter().find(|o| o["subresource"] == "ephemeralcontainers").unwrap();
+    let fields = owned["fieldsV1"].as_object().unwrap();
+    assert_eq!(fields.keys().collect::<Vec<_>>(), ["f:spec"]);
+    assert_eq!(owned["fieldsV1"]["f:spec"].as_object().unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn a_namespace_goes_when_nothing_finalizes_it() {
     let stage = Stage::open().await;
     let namespaces = stage.served("", "v1", "namespaces");

@@ -61,6 +61,36 @@ async fn what_was_taken_for_nothing_is_given_back() {
 }
 
 #[tokio::test]
+async fn a_client_that_goes_away_costs_no_address() {
+    use futures::FutureExt;
+    let stage = Stage::open().await;
+    let services = stage.served("", "v1", "services");
+    let addresses = stage.served("networking.k8s.io", "v1", "ipaddresses");
+    // Requests that are given up at every possible place.
+    for polls in 0..12 {
+        let name = format!("s{polls}");
+        let mut request = Box::pin(stage.create(&services, service(&name, json!({}))));
+        for _ in 0..polls {
+            if (&mut request).now_or_never().is_some() {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
+        drop(request);
+    }
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    stage.create(&services, service("last", json!({}))).await.unwrap();
+    let mut given = Vec::new();
+    for name in stage.names(&services) {
+        given.push(stage.get(&services, &name).await.unwrap()["spec"]["clusterIP"].as_str().unwrap().to_owned());
+    }
+    let mut kept = stage.names(&addresses);
+    kept.sort();
+    given.sort();
+    assert_eq!(kept, given);
+}
+
+#[tokio::test]
 async fn a_dry_run_takes_nothing() {
     let stage = Stage::open().await;
     let services = stage.served("", "v1", "services");
