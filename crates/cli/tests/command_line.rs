@@ -1,5 +1,16 @@
 //! What the command line accepts, what it refuses, and how it says so.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    dead_code,
+    reason = "a test may fail, and uses a part of the harness"
+)]
+
 mod server;
 
 use std::fs;

@@ -3,6 +3,17 @@
 //!
 //! A few rounds by default; with `PAWL_SOAK_SECONDS` they go on for so long.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    dead_code,
+    reason = "a test may fail, and uses a part of the harness"
+)]
+
 mod server;
 
 use std::collections::HashMap;

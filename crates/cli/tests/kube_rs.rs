@@ -1,5 +1,16 @@
 //! kube-rs works with the server by its own kubeconfig: every verb, watchers in both list modes, a reflector.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    dead_code,
+    reason = "a test may fail, and uses a part of the harness"
+)]
+
 mod server;
 
 use std::collections::{BTreeMap, BTreeSet};
