@@ -36,7 +36,8 @@ start_server() {
     local port
     port=$(free_port)
     SERVER_URL=https://127.0.0.1:$port
-    "$PAWL_BIN" serve --data-dir "$SERVER_DIR/data" --secure-port "$port" \
+    # The address is from the block for documentation: it is only shown, nothing is sent there.
+    "$PAWL_BIN" serve --data-dir "$SERVER_DIR/data" --secure-port "$port" --advertise-address 192.0.2.1 \
         --token-auth-file "$SERVER_DIR/tokens.csv" "$@" >>"$SERVER_LOG" 2>&1 &
     SERVER_PID=$!
     await_ready

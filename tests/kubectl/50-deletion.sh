@@ -191,7 +191,7 @@ check "a namespace with a finalizer inside" eval \
     'full_namespace waits && k patch cm final -n waits --type=merge -p "{\"metadata\":{\"finalizers\":[\"example.com/wait\"]}}"'
 check "delete ns with a finalizer inside" k delete ns waits --wait=false
 soon "the namespace says what remains" 'configmaps\. has 1 resource instances' k get ns waits -o yaml
-says "and which finalizer" 'example\.com/wait in 1 resource instances' k get ns waits -o yaml
+says "and which finalizer" 'example\.com/wait in 1 resource instances' k get ns waits -o json
 says "it is terminating" '^waits +Terminating' k get ns waits
 refused "nothing is created in it" 'because it is being terminated' k create configmap late -n waits
 check "the finalizer goes" k patch cm final -n waits --type=merge -p '{"metadata":{"finalizers":null}}'

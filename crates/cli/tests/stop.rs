@@ -5,8 +5,10 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a test may fail, and says what it does"
+    dead_code,
+    reason = "a test may fail, and uses a part of the harness"
 )]
 
 mod server;

@@ -77,6 +77,17 @@ impl Default for Limits {
     }
 }
 
+/// What an [`Api`] is told once.
+pub struct ApiSettings {
+    pub health: Arc<Health>,
+    pub limits: Limits,
+    /// What `/version` answers.
+    pub version: Value,
+    /// Whether `fieldValidation` is looked at: the gate `ServerSideFieldValidation`.
+    pub field_validation: bool,
+    pub audit: Option<Arc<Audit>>,
+}
+
 /// Everything that answering a request needs.
 pub struct Api {
     pub registry: Arc<Registry>,
@@ -105,16 +116,8 @@ pub(crate) struct Call {
 }
 
 impl Api {
-    pub fn new(
-        registry: Arc<Registry>,
-        access: Access,
-        documents: Box<dyn Documents>,
-        health: Arc<Health>,
-        limits: Limits,
-        version: Value,
-        field_validation: bool,
-        audit: Option<Arc<Audit>>,
-    ) -> Self {
+    pub fn new(registry: Arc<Registry>, access: Access, documents: Box<dyn Documents>, settings: ApiSettings) -> Self {
+        let ApiSettings { health, limits, version, field_validation, audit } = settings;
         Self {
             reading: Semaphore::new(limits.reading),
             mutating: Semaphore::new(limits.mutating),

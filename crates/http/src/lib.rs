@@ -18,7 +18,7 @@ mod request;
 mod respond;
 
 pub use access::Access;
-pub use api::{Api, Blob, Documents, Limits, Peer};
+pub use api::{Api, ApiSettings, Blob, Documents, Limits, Peer};
 pub use audit::Audit;
 pub use body::Body;
 pub use connection::{Server, ServerOptions};

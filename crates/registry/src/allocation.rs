@@ -12,6 +12,7 @@ mod ranges;
 mod tests;
 
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
@@ -31,7 +32,33 @@ const FAMILY_LABEL: &str = "ipaddress.kubernetes.io/ip-family";
 
 /// What writes that are under way have taken.
 #[derive(Debug, Default)]
-pub(crate) struct Reservations(Arc<Mutex<Taken>>);
+pub(crate) struct Reservations {
+    taken: Arc<Mutex<Taken>>,
+    /// A write was given up half way: addresses and services may disagree.
+    interrupted: Arc<AtomicBool>,
+}
+
+/// A write that has begun and not ended.
+#[derive(Debug)]
+pub(crate) struct Attention {
+    interrupted: Arc<AtomicBool>,
+    finished: bool,
+}
+
+impl Attention {
+    /// The write ended. One that failed in a way that leaves its outcome open counts as given up.
+    pub(crate) fn ended<T>(mut self, result: &Result<T, Status>) {
+        self.finished = result.as_ref().err().is_none_or(|status| status.code < 500);
+    }
+}
+
+impl Drop for Attention {
+    fn drop(&mut self) {
+        if !self.finished {
+            self.interrupted.store(true, Ordering::Release);
+        }
+    }
+}
 
 /// What one write has taken; others may have it again when this goes and the caches do not show it.
 #[derive(Debug, Default)]
@@ -99,7 +126,7 @@ impl Registry {
     ) -> Result<Held, Status> {
         let name = object.name().to_owned();
         let Some(Value::Object(spec)) = object.get_mut("spec") else { return Ok(Held::default()) };
-        let mut reserved = self.reservations.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reserved = self.reservations.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let mut taken = reserved.clone();
         self.add_shown(served, ports::has_node_ports(spec), &mut taken);
         let plan = plan(spec, &self.settings.services, &taken).map_err(|refusal| match refusal {
@@ -111,7 +138,7 @@ impl Registry {
         }
         reserved.addresses.extend(&plan.addresses);
         reserved.ports.extend(&plan.ports);
-        Ok(Held { plan, reservations: Some(Arc::clone(&self.reservations.0)) })
+        Ok(Held { plan, reservations: Some(Arc::clone(&self.reservations.taken)) })
     }
 
     /// Adds what the caches show as taken; ports only where they are needed.
@@ -138,6 +165,12 @@ impl Registry {
     /// in between leaves an address too many and never one twice.
     pub(crate) fn settle<'a>(&'a self, held: &'a Held, service: &'a Object) -> BoxFuture<'a, Result<(), Status>> {
         Box::pin(async move {
+            if held.plan.addresses.is_empty() {
+                return Ok(());
+            }
+            if self.reservations.interrupted.swap(false, Ordering::AcqRel) {
+                self.repair_addresses().await;
+            }
             for (done, address) in held.plan.addresses.iter().enumerate() {
                 if let Err(status) = self.create_address(address, service).await {
                     self.release(held.plan.addresses.get(..done).unwrap_or_default()).await;
@@ -162,31 +195,50 @@ impl Registry {
         }
     }
 
-    /// Makes the address objects agree with the services: what a crash left behind goes, what is missing comes.
+    /// Makes the address objects agree with the services: what an interrupted write left behind goes, what is missing comes.
+    /// What writes under way have reserved is theirs; who has given up a reservation is seen in the caches.
     pub async fn repair_addresses(&self) {
         let (Some(services), Some(addresses)) =
             (self.find("", "services"), self.find("networking.k8s.io", "ipaddresses"))
         else {
             return;
         };
-        let mut owned = std::collections::HashMap::new();
-        for entry in services.stored.cache.objects().values() {
-            let Some(readable) = entry.readable() else { return };
-            let service = readable.object(entry.revision);
-            let list = service.get("spec").and_then(Value::as_object).map(plan::addresses).unwrap_or_default();
-            owned.extend(list.into_iter().map(|address| (address, service.clone())));
-        }
         for entry in addresses.stored.cache.objects().values() {
             let (Some(readable), Ok(address)) = (entry.readable(), entry.name().parse::<IpAddr>()) else { continue };
-            if owned.remove(&address).is_none() && readable.label(MANAGED_BY_LABEL) == Some(MANAGED_BY) {
+            let ours = readable.label(MANAGED_BY_LABEL) == Some(MANAGED_BY);
+            if ours && !self.is_reserved(&address) && !has_parent(&services, &readable.object(entry.revision), address)
+            {
                 self.release(&[address]).await;
             }
         }
-        for (address, service) in owned {
-            if let Err(status) = self.create_address(&address, &service).await {
-                tracing::warn!(%address, message = status.message, "a service's address has no object");
+        for entry in services.stored.cache.objects().values() {
+            let Some(readable) = entry.readable() else { continue };
+            let service = readable.object(entry.revision);
+            let own = service.get("spec").and_then(Value::as_object).map(plan::addresses).unwrap_or_default();
+            for address in own {
+                let missing = addresses.stored.cache.get(&address.to_string()).is_none();
+                let still = services.stored.cache.get(&entry.key).is_some_and(|now| now.revision == entry.revision);
+                if missing
+                    && still
+                    && !self.is_reserved(&address)
+                    && let Err(status) = self.create_address(&address, &service).await
+                {
+                    tracing::warn!(%address, message = status.message, "a service's address has no object");
+                }
             }
         }
+    }
+
+    fn is_reserved(&self, address: &IpAddr) -> bool {
+        let reserved = self.reservations.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        reserved.addresses.contains(address)
+    }
+
+    /// Looks after the addresses of an object while it is written: when that is given up half way, they are put right
+    /// before the next ones are given out.
+    pub(crate) fn attend(&self, served: &Served) -> Option<Attention> {
+        let interrupted = &self.reservations.interrupted;
+        served.resource.facts.allocates.then(|| Attention { interrupted: Arc::clone(interrupted), finished: false })
     }
 
     async fn create_address(&self, address: &IpAddr, service: &Object) -> Result<(), Status> {
@@ -222,6 +274,20 @@ impl Registry {
             }
         })
     }
+}
+
+/// Whether the service that an address object names has the address. One that cannot be read may have it.
+fn has_parent(services: &Served, object: &Object, address: IpAddr) -> bool {
+    let parent = |field: &str| {
+        let parent = pawl_meta::object::at(object, "spec.parentRef");
+        parent.and_then(|parent| parent.get(field)).and_then(Value::as_str).unwrap_or_default()
+    };
+    let Some(entry) = services.stored.cache.get(&services.stored.key(parent("namespace"), parent("name"))) else {
+        return false;
+    };
+    let Some(readable) = entry.readable() else { return true };
+    let service = readable.object(entry.revision);
+    service.get("spec").and_then(Value::as_object).is_some_and(|spec| plan::addresses(spec).contains(&address))
 }
 
 /// Whether the bytes of a service name a port on nodes at all: most do not, and need not be parsed.

@@ -45,11 +45,15 @@ struct Inner {
 }
 
 /// The part of a resource that a reader looks at.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
+    #[default]
     All,
     Namespace(String),
-    Object { namespace: String, name: String },
+    Object {
+        namespace: String,
+        name: String,
+    },
 }
 
 impl Scope {

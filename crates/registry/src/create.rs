@@ -114,9 +114,13 @@ impl Registry {
         if let Some(existing) = served.stored.cache.get(&key) {
             return Err(exists(served, &existing));
         }
+        let attention = self.attend(served);
         self.settle(&held, object).await?;
         let result = self.write_new(served, &key, object).await;
         self.conclude(held, result.is_ok()).await;
+        if let Some(attention) = attention {
+            attention.ended(&result);
+        }
         result
     }
 

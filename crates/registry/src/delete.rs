@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pawl_admission::{Attributes, Operation};
 use pawl_deletion::{DeleteOptions, Deletion, Grace, Traits, Verdict};
 use pawl_kv::Expect;
+use pawl_meta::object::Meta;
 use pawl_meta::{Cause, Details, Errors, Status, time};
 
 use crate::storage::{Put, Written};
@@ -90,10 +91,18 @@ impl Registry {
                 let entry = shown(entry.revision);
                 return Ok(if gone { Deleted::Gone(entry) } else { Deleted::Waiting(entry) });
             }
-            match self.storage().write(&served.stored, &key, Expect::Revision(entry.revision), put).await? {
-                Written::Applied(_) if gone => {
-                    self.release_all(served, &object).await;
-                    return Ok(Deleted::Gone(shown(entry.revision)));
+            let attention = self.attend(served);
+            let written = self.storage().write(&served.stored, &key, Expect::Revision(entry.revision), put).await;
+            if gone && matches!(written, Ok(Written::Applied(_))) {
+                self.release_all(served, &object).await;
+            }
+            if let Some(attention) = attention {
+                attention.ended(&written);
+            }
+            match written? {
+                Written::Applied(revision) if gone => {
+                    // A deletion that was under way and is cut short changes the object before it goes.
+                    return Ok(Deleted::Gone(shown(if old.is_deleting() { revision } else { entry.revision })));
                 }
                 Written::Applied(revision) => return Ok(Deleted::Waiting(shown(revision))),
                 Written::Conflict(now) => current = now,

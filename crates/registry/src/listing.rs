@@ -36,12 +36,6 @@ pub enum ListAt {
     Exactly(Revision),
 }
 
-impl Default for Scope {
-    fn default() -> Self {
-        Self::All
-    }
-}
-
 /// One page of a list.
 #[derive(Debug)]
 pub struct Page {

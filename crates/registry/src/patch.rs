@@ -176,6 +176,10 @@ fn read(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Result<(Pa
                 .map_err(|e| Status::bad_request(format!("error decoding patch: {e}")))?;
             let value = match serde_json::from_slice::<Value>(body) {
                 Ok(value @ Value::Object(_)) => value,
+                Ok(Value::Null) if request.kind == PatchKind::Merge => {
+                    return Err(Status::bad_request("Invalid JSON Patch"));
+                }
+                Ok(Value::Null) => Value::Object(Object::new()),
                 Ok(other) => {
                     return Err(Status::bad_request(format!(
                         "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",

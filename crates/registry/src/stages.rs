@@ -28,6 +28,11 @@ impl Registry {
         pawl_apply::track_update(&typed(served), old, new, &writer, &reset).map_err(|e| apply_error(served, e))
     }
 
+    /// Notes who sent an object that is answered and not stored.
+    pub fn track_review(&self, cx: &Context, served: &Served, object: &mut Object) -> Result<(), Status> {
+        self.track(cx, served, "", None, object)
+    }
+
     /// Lets admission see what is posted below an object.
     pub(crate) async fn admit_below(
         &self,

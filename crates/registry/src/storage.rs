@@ -15,20 +15,20 @@ use crate::table::{ROOT, Stored, Table};
 
 /// What values go through on their way to and from the store: encryption at rest. The key is bound to the value.
 pub trait Transform: Send + Sync + 'static {
-    fn to_store(&self, key: &str, plain: Bytes) -> Result<Bytes, String>;
+    fn seal(&self, key: &str, plain: Bytes) -> Result<Bytes, String>;
     /// The error says why the value cannot be read.
-    fn from_store(&self, key: &str, stored: Bytes) -> Result<Bytes, String>;
+    fn unseal(&self, key: &str, stored: Bytes) -> Result<Bytes, String>;
 }
 
 /// Values are stored as they are.
 pub struct Identity;
 
 impl Transform for Identity {
-    fn to_store(&self, _key: &str, plain: Bytes) -> Result<Bytes, String> {
+    fn seal(&self, _key: &str, plain: Bytes) -> Result<Bytes, String> {
         Ok(plain)
     }
 
-    fn from_store(&self, _key: &str, stored: Bytes) -> Result<Bytes, String> {
+    fn unseal(&self, _key: &str, stored: Bytes) -> Result<Bytes, String> {
         Ok(stored)
     }
 }
@@ -94,7 +94,7 @@ impl Storage {
         let change = match value {
             None => Change::Delete,
             Some(Put { value, ttl }) => {
-                Change::Put { value: self.transform.to_store(&full_key, value).map_err(Status::internal)?, ttl }
+                Change::Put { value: self.transform.seal(&full_key, value).map_err(Status::internal)?, ttl }
             }
         };
         let write = Write { key: Bytes::from(full_key), expect, change };
@@ -112,7 +112,7 @@ impl Storage {
 
     /// Makes a cache entry of a stored value.
     pub fn entry(&self, stored: &Stored, key: &str, revision: Revision, value: Bytes) -> Entry {
-        let opened = self.transform.from_store(&stored.full_key(key), value);
+        let opened = self.transform.unseal(&stored.full_key(key), value);
         let state = match opened.and_then(|plain| Readable::cut(plain, &stored.select)) {
             Ok(readable) => State::Readable(readable),
             Err(why) => State::Unreadable(why),

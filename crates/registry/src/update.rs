@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pawl_admission::{Attributes, Operation};
+use pawl_kinds::rules;
 use pawl_kv::Expect;
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Errors, FieldPath, Status};
@@ -118,6 +119,10 @@ impl Registry {
         check_name(&new, request.name)?;
         metadata::dedup_owners(cx, &mut new);
         settle_liens(cx, &mut new, old, request.replaces);
+        if rules::owned_fields(resource, request.subresource).is_some_and(|owned| owned.contains(&"spec")) {
+            // Only a part of the spec may change like this: nobody comes to own what is dropped.
+            self.prepare_kind_update(cx, served, request.subresource, &mut new, &shown);
+        }
         if !request.tracked {
             self.track(cx, served, request.subresource, Some(&shown), &mut new)?;
         }
@@ -163,12 +168,19 @@ impl Registry {
         // The change that takes away the last thing that held a deletion completes it.
         let gone = pawl_deletion::completes(&new, traits(served));
         let put = (!gone).then(|| Put { value: value.clone(), ttl: self.ttl(served) });
+        let attention = self.attend(served);
         self.settle(&held, &new).await?;
         let written = self.storage().write(&served.stored, key, Expect::Revision(revision), put).await;
-        self.conclude(held, matches!(written, Ok(Written::Applied(_)))).await;
+        let applied = matches!(written, Ok(Written::Applied(_)));
+        self.conclude(held, applied).await;
+        if applied && gone {
+            self.release_all(served, &new).await;
+        }
+        if let Some(attention) = attention {
+            attention.ended(&written);
+        }
         match written? {
             Written::Applied(_) if gone => {
-                self.release_all(served, &new).await;
                 Ok(Attempt::Done(Arc::new(self.storage().entry(&served.stored, key, revision, value))))
             }
             Written::Applied(written) => Ok(Attempt::Done(self.written(served, key, written, value))),

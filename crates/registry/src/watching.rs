@@ -50,7 +50,7 @@ pub enum WatchItem {
         initial_events_end: bool,
     },
     /// The watch ends with this.
-    Error(Status),
+    Error(Box<Status>),
 }
 
 /// A running watch. Dropping it ends it.
@@ -247,7 +247,7 @@ impl Watcher {
 
     fn end(&mut self, status: Status) -> Vec<WatchItem> {
         self.state = WatchState::Ended;
-        vec![WatchItem::Error(status)]
+        vec![WatchItem::Error(Box::new(status))]
     }
 }
 

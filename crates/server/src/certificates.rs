@@ -29,6 +29,8 @@ pub struct Identity {
     pub kubeconfig: PathBuf,
     /// Who signed the serving certificate, as PEM.
     pub trusted: String,
+    /// Who signs client certificates, as PEM.
+    pub client_roots: String,
 }
 
 /// Reads the certificates, making those that are missing.
@@ -39,23 +41,23 @@ pub fn prepare(settings: &Settings) -> Result<Identity, Error> {
     let tls = tls(settings)?;
     let trusted = if settings.tls.is_some() { certificate.clone() } else { ca.certificate_pem.clone() };
     let kubeconfig = admin(settings, &ca, &trusted)?;
-    Ok(Identity { tls, kubeconfig, trusted })
+    Ok(Identity { tls, kubeconfig, trusted, client_roots: client_roots(settings, &ca)?.concat() })
 }
 
 /// The TLS configuration of what the files hold now.
 pub fn tls(settings: &Settings) -> Result<Arc<ServerConfig>, Error> {
     let ca = Authority::load_or_make(&settings.data_dir.join("pki"))?;
     let (certificate, key) = serving(settings, &ca)?;
-    let mut roots = vec![ca.certificate_pem];
+    tls_config(&certificate, &key, &client_roots(settings, &ca)?)
+}
+
+/// Who signs client certificates: the server itself, and whom the flag names.
+fn client_roots(settings: &Settings, ca: &Authority) -> Result<Vec<String>, Error> {
+    let mut roots = vec![ca.certificate_pem.clone()];
     if let Some(path) = &settings.client_ca {
         roots.push(fs::read_to_string(path).map_err(Error::file(path))?);
     }
-    tls_config(&certificate, &key, &roots)
-}
-
-/// Who signs client certificates, as other servers may want to know.
-pub fn client_ca(settings: &Settings) -> Result<Option<String>, Error> {
-    settings.client_ca.as_ref().map(|path| fs::read_to_string(path).map_err(Error::file(path))).transpose()
+    Ok(roots)
 }
 
 /// The files that the TLS configuration is made from and that others may change.
@@ -160,7 +162,7 @@ fn admin(settings: &Settings, ca: &Authority, trusted: &str) -> Result<PathBuf, 
         "apiVersion: v1\nkind: Config\nclusters:\n- name: pawl\n  cluster:\n    server: {url}\n    certificate-authority-data: {}\n\
          users:\n- name: admin\n  user:\n    client-certificate-data: {}\n    client-key-data: {}\n\
          contexts:\n- name: pawl\n  context:\n    cluster: pawl\n    user: admin\ncurrent-context: pawl\n",
-        BASE64.encode(&trusted),
+        BASE64.encode(trusted),
         BASE64.encode(&certificate_pem),
         BASE64.encode(&key_pem),
     );

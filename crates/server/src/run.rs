@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pawl_auth::rbac::Index;
 use pawl_controllers::{Controllers, Handle};
-use pawl_http::{Api, Health, Limits, Server, ServerOptions};
+use pawl_http::{Api, ApiSettings, Health, Limits, Server, ServerOptions};
 use pawl_kv::Kv;
 use pawl_registry::{Identity, Registry};
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
         port: local.port(),
         service_ip: settings.service_ip(),
         service_range: format!("{}/{}", settings.service_range.0, settings.service_range.1),
-        client_ca: certificates::client_ca(&settings)?,
+        client_ca: Some(identity.client_roots.clone()),
     };
     bootstrap::run(&registry, &places).await;
     let mut followers = roles::follow(&registry, &index).await.map_err(|e| Error::Start(e.to_string()))?;
@@ -102,16 +102,16 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
         min_watch_timeout: settings.min_watch_timeout.max(Duration::from_secs(1)),
         ..Limits::default()
     };
-    let api = Arc::new(Api::new(
-        Arc::clone(&registry),
-        access::build(&settings, &registry, authorizers)?,
-        Box::new(FromTable::new(Arc::clone(&registry), settings.advertised())),
-        Arc::clone(&health),
+    let api_settings = ApiSettings {
+        health: Arc::clone(&health),
         limits,
-        version(),
-        settings.gates.enabled("ServerSideFieldValidation"),
-        auditing::build(&settings)?,
-    ));
+        version: version(),
+        field_validation: settings.gates.enabled("ServerSideFieldValidation"),
+        audit: auditing::build(&settings)?,
+    };
+    let documents = Box::new(FromTable::new(Arc::clone(&registry), settings.advertised()));
+    let access = access::build(&settings, &registry, authorizers)?;
+    let api = Arc::new(Api::new(Arc::clone(&registry), access, documents, api_settings));
     let options =
         pawl_controllers::Options { root_ca: Some(identity.trusted.clone()), ..pawl_controllers::Options::default() };
     let controllers = Controllers::start(Arc::clone(&registry), &settings.controllers, options).map_err(Error::Flag)?;

@@ -12,7 +12,7 @@ use crate::api::Api;
 /// All of them, as a page of a list.
 pub(crate) fn list(api: &Api) -> Result<Page, Status> {
     let entries = vec![Arc::new(store(api)?)];
-    Ok(Page { revision: api.registry.storage().applied(), entries, continue_token: None, remaining: None })
+    Ok(Page { revision: 0, entries, continue_token: None, remaining: None })
 }
 
 /// One by its name.

@@ -7,11 +7,15 @@ use pawl_registry::Served;
 use crate::api::{Api, Call};
 use crate::body::Body;
 use crate::handlers::component;
+use crate::negotiation::Form;
 use crate::options;
+use crate::render::IncludeObject;
 
 pub(crate) async fn answer(api: &Api, served: &Served, call: &Call) -> Result<Response<Body>, Status> {
     let version = options::get_version(call)?;
-    api.accepted(call)?;
+    if api.accepted(call)?.form == Form::Table {
+        IncludeObject::check(call.query.get("includeObject"))?;
+    }
     if served.resource.facts.is_virtual {
         return api.object(call, served, &*component::get(api, &call.info.name)?, 200);
     }

@@ -10,6 +10,7 @@ use pawl_registry::Served;
 use crate::api::{Api, Call};
 use crate::body::Body;
 use crate::handlers::component;
+use crate::negotiation::Form;
 use crate::options::ListOptions;
 use crate::render::{self, IncludeObject};
 use crate::respond;
@@ -22,6 +23,9 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Resu
         false => api.registry.list(served, &options.list_request()).await?,
     };
     let gzip = call.headers.get(ACCEPT_ENCODING).and_then(|v| v.to_str().ok()).is_some_and(|v| v.contains("gzip"));
+    if accepted.form == Form::Table {
+        IncludeObject::check(call.query.get("includeObject"))?;
+    }
     let include = IncludeObject::parse(call.query.get("includeObject"));
     let (body, compressed) = render::list(served, page, accepted, include, gzip)?;
     let mut response = respond::with(200, accepted.media.content_type(), body);

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::update::encoding;
 use crate::api::{Api, Call};
 use crate::body::Body;
-use crate::options::WriteOptions;
+use crate::options::{WriteOptions, manager};
 use crate::{negotiation, render, respond};
 
 pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Result<Response<Body>, Status> {
@@ -23,7 +23,9 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
     }
     let body = api.body(call).await?;
     let options = WriteOptions::read(api, call, "CreateOptions")?;
-    let object = api.registry.decode(&call.cx, served, encoding(call)?, &body, options.field_validation)?;
+    call.cx.manager = manager(call, &options.field_manager);
+    let mut object = api.registry.decode(&call.cx, served, encoding(call)?, &body, options.field_validation)?;
+    api.registry.track_review(&call.cx, served, &mut object)?;
     let review = Value::Object(object);
     let (user, namespace) = (&call.cx.user, call.info.namespace.as_str());
     let access = |kind| review_access(kind, &review, user, namespace, &*api.access.chain);
@@ -92,7 +94,7 @@ pub(crate) async fn token(api: &Api, served: &Arc<Served>, call: &mut Call) -> R
     issued.warnings.iter().for_each(|text| call.cx.warn(text.clone()));
     let mut object = issued.object;
     if options.dry_run {
-        object["status"]["token"] = json!("");
+        set(&mut object, &["status", "token"], json!(""));
     }
     Ok(created(call, &object))
 }
@@ -119,14 +121,26 @@ fn name_request(request: &mut Value, call: &Call) -> Result<(), Status> {
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
     }
-    if !request["metadata"].is_object() {
-        request["metadata"] = json!({});
-    }
-    request["metadata"]["name"] = json!(call.info.name);
-    request["metadata"]["namespace"] = json!(call.info.namespace);
-    request["kind"] = json!("TokenRequest");
-    request["apiVersion"] = json!("authentication.k8s.io/v1");
+    set(request, &["metadata", "name"], json!(call.info.name));
+    set(request, &["metadata", "namespace"], json!(call.info.namespace));
+    set(request, &["kind"], json!("TokenRequest"));
+    set(request, &["apiVersion"], json!("authentication.k8s.io/v1"));
     Ok(())
+}
+
+/// Sets a field, making the objects on the way to it.
+fn set(value: &mut Value, path: &[&str], to: Value) {
+    match path {
+        [] => *value = to,
+        [field, rest @ ..] => {
+            if !value.is_object() {
+                *value = json!({});
+            }
+            if let Value::Object(map) = value {
+                set(map.entry(*field).or_insert(Value::Null), rest, to);
+            }
+        }
+    }
 }
 
 fn created(call: &Call, value: &Value) -> Response<Body> {

@@ -15,6 +15,7 @@ use crate::audit::Trail;
 use crate::body::Body;
 use crate::health::Stopping;
 use crate::metrics::InFlight;
+use crate::negotiation::Form;
 use crate::options::ListOptions;
 use crate::render::{IncludeObject, WatchRenderer};
 use crate::respond;
@@ -27,6 +28,9 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Resu
         // Spread over a while, so that watches do not all come back at once.
         None => api.limits.min_watch_timeout.mul_f64(1.0 + fraction()),
     };
+    if accepted.form == Form::Table {
+        IncludeObject::check(call.query.get("includeObject"))?;
+    }
     let include = IncludeObject::parse(call.query.get("includeObject"));
     let renderer = WatchRenderer::new(Arc::clone(served), accepted, include);
     let content_type = renderer.content_type();
@@ -67,7 +71,7 @@ enum Source {
 /// The next piece of the stream; `None` ends it cleanly, at its time or when the server stops.
 async fn next(mut state: State) -> Option<(Bytes, State)> {
     let items = match &mut state.source {
-        Source::Error(status) => vec![WatchItem::Error(status.take()?)],
+        Source::Error(status) => vec![WatchItem::Error(Box::new(status.take()?))],
         Source::Watcher(watcher) => tokio::select! {
             items = watcher.next() => items,
             () = tokio::time::sleep_until(state.ends) => return None,

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures::stream;
 use pawl_meta::Status;
 use pawl_registry::{Entry, Page, Served};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::table::{self, IncludeObject};
 use super::{document, go_type, protobuf, write_item, write_metadata};
@@ -81,14 +81,16 @@ pub fn list(
 
 /// The metadata of a list: where it stands, and how it goes on.
 pub(super) fn metadata(page: &Page) -> Value {
-    let mut metadata = json!({"resourceVersion": page.revision.to_string()});
-    if let Some(token) = &page.continue_token {
-        metadata["continue"] = json!(token);
-        if let Some(remaining) = page.remaining {
-            metadata["remainingItemCount"] = json!(remaining);
-        }
+    let mut metadata = Map::new();
+    // What is not stored has no revision.
+    if page.revision > 0 {
+        metadata.insert("resourceVersion".to_owned(), json!(page.revision.to_string()));
     }
-    metadata
+    if let Some(token) = &page.continue_token {
+        metadata.insert("continue".to_owned(), json!(token));
+        metadata.extend(page.remaining.map(|remaining| ("remainingItemCount".to_owned(), json!(remaining))));
+    }
+    Value::Object(metadata)
 }
 
 struct Chunks {

@@ -1,6 +1,7 @@
 //! Tables: what `kubectl get` shows.
 
 use pawl_kinds::print::Columns;
+use pawl_meta::Status;
 use pawl_registry::{Entry, Page, Readable, Served};
 use serde_json::{Map, Value, json};
 
@@ -16,6 +17,16 @@ pub enum IncludeObject {
 }
 
 impl IncludeObject {
+    /// Whether a table can be shown like this.
+    pub fn check(text: Option<&str>) -> Result<(), Status> {
+        match text {
+            None | Some("" | "None" | "Object" | "Metadata") => Ok(()),
+            Some(other) => Err(Status::bad_request(format!(
+                "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', 'Object', 'None', or empty"
+            ))),
+        }
+    }
+
     pub fn parse(text: Option<&str>) -> Self {
         match text {
             Some("None") => Self::None,
@@ -62,7 +73,8 @@ pub(crate) fn table(
     accepted: Accepted,
     include: IncludeObject,
 ) -> Value {
-    let columns = Columns::for_type(&served.resource.facts.type_name).unwrap_or_else(Columns::fallback);
+    let own = Columns::for_type(&served.resource.facts.type_name);
+    let columns = own.unwrap_or_else(Columns::fallback);
     let definitions: Vec<Value> = columns
         .definitions()
         .iter()
@@ -101,6 +113,7 @@ pub(crate) fn table(
         "apiVersion": api_version,
         "metadata": meta.value(),
         "columnDefinitions": definitions,
-        "rows": if rows.is_empty() { Value::Null } else { Value::Array(rows) },
+        // An empty table of a kind without columns of its own has no rows at all, as upstream's.
+        "rows": if rows.is_empty() && own.is_none() { Value::Null } else { Value::Array(rows) },
     })
 }

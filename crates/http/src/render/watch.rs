@@ -54,8 +54,8 @@ impl WatchRenderer {
             Form::Table => {
                 let rows = [(entry, readable)];
                 let mut table = table::table(&self.served, &rows, table::Meta::of(entry), self.accepted, self.include);
-                if self.columns_sent {
-                    table["columnDefinitions"] = Value::Null;
+                if let (true, Value::Object(table)) = (self.columns_sent, &mut table) {
+                    table.insert("columnDefinitions".to_owned(), Value::Null);
                 }
                 self.columns_sent = true;
                 out.extend_from_slice(table.to_string().as_bytes());

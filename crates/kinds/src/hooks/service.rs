@@ -1,6 +1,7 @@
 //! What rules cannot say about Service: fields that depend on its type, addresses that exist in the singular and in the
 //! plural, families, and what an update may change of them. Numbers and addresses themselves are allocated elsewhere.
 
+use pawl_meta::{ErrorKind, FieldError};
 use serde_json::{Map, Value, json};
 
 use super::network::{ingress_address, ingress_hostname, known_ingress_ips};
@@ -392,15 +393,21 @@ pub fn service_port_numbers(_cx: &Check<'_>, object: &Map<String, Value>, path: 
     for (index, port) in read::objects(spec, "ports") {
         let key = (read::text(port, "protocol"), read::number(port, "port"));
         if seen.contains(&key) {
-            errors.duplicate(&at.index(index), bare_port(key.0, key.1));
+            errors.push(FieldError {
+                kind: ErrorKind::Duplicate,
+                field: at.index(index).to_string(),
+                bad_value: Some(bare_port(key.0, key.1)),
+                detail: String::new(),
+            });
         }
         seen.push(key);
     }
 }
 
 /// How a port that is only a protocol and a number is shown: all fields, in the names and the order that clients know.
-fn bare_port(protocol: &str, port: i64) -> Value {
-    json!({"Name": "", "Protocol": protocol, "AppProtocol": null, "Port": port, "TargetPort": 0, "NodePort": 0})
+fn bare_port(protocol: &str, port: i64) -> String {
+    let protocol = Value::from(protocol);
+    format!(r#"{{"Name":"","Protocol":{protocol},"AppProtocol":null,"Port":{port},"TargetPort":0,"NodePort":0}}"#)
 }
 
 /// The ranges that a load balancer serves, in the field or in the annotation before it.

@@ -50,6 +50,9 @@ pub fn create(
     if is(spec, "ExternalName") || !well_formed(spec) {
         return Ok(plan);
     }
+    if given == 0 && addresses(spec).is_empty() {
+        prefer_own_family(spec, ranges);
+    }
     check_families(spec, given, ranges)?;
     take_addresses(name, spec, 0, ranges, taken, &mut plan)?;
     ports::create(spec, ranges.node_ports, taken, &mut plan)?;
@@ -83,6 +86,17 @@ pub fn update(name: &str, spec: &mut Spec, old: &Spec, ranges: &ServiceRanges, t
 /// The addresses of a service.
 pub fn addresses(spec: &Spec) -> Vec<IpAddr> {
     texts(spec, "clusterIPs").into_iter().filter_map(|address| address.parse().ok()).collect()
+}
+
+/// A service whose author named no family is of the server's own one first.
+fn prefer_own_family(spec: &mut Spec, ranges: &ServiceRanges) {
+    let own = ranges.addresses.family();
+    let Some(Value::Array(families)) = spec.get_mut("ipFamilies") else { return };
+    match families.as_mut_slice() {
+        [only] => *only = json!(own),
+        [first, _] if first != own => families.reverse(),
+        _ => {}
+    }
 }
 
 /// The families must be those that the server has addresses of; a headless service without a selector has none to get.

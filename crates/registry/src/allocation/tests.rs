@@ -85,6 +85,16 @@ fn families_that_the_server_has_not_are_refused() {
 }
 
 #[test]
+fn a_server_of_ipv6_gives_ipv6() {
+    let addresses = AddressRange { base: "fd00::".parse().unwrap(), bits: 120 };
+    let ranges = ServiceRanges { addresses, ..ranges() };
+    let mut spec = cluster_ip(json!({})).as_object().unwrap().clone();
+    plan::create("x", &mut spec, 0, &ranges, &Taken::default()).unwrap();
+    assert_eq!(spec["ipFamilies"], json!(["IPv6"]));
+    assert!(spec["clusterIP"].as_str().unwrap().starts_with("fd00::"));
+}
+
+#[test]
 fn ports_of_the_same_number_share_a_node_port() {
     let ports = json!([{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}, {"port": 80}]);
     let others = taken(&[], &[30000, 30001, 30002, 30003, 30004, 30005, 30006, 30007]);

@@ -20,6 +20,12 @@ pub struct Places {
 }
 
 impl Places {
+    /// Whether a starting object can be there: no endpoint may have a loopback address.
+    pub(super) fn fits(&self, object: &Object) -> bool {
+        let endpoints = matches!(object.get("kind").and_then(Value::as_str), Some("Endpoints" | "EndpointSlice"));
+        !(endpoints && self.ip.is_loopback())
+    }
+
     pub fn fill_object(&self, object: &Object) -> Object {
         object.iter().filter_map(|(field, value)| Some((field.clone(), self.fill(value)?))).collect()
     }

@@ -1,0 +1,92 @@
+//! A registry on a store in a directory that goes away with it.
+
+use std::sync::Arc;
+
+use pawl_admission::Chain;
+use pawl_meta::Status;
+use pawl_meta::object::Object;
+use pawl_registry::{
+    AddressRange, Context, CreateRequest, DeleteRequest, Encoding, Entry, FieldValidation, Identity, PatchKind,
+    PatchRequest, PortRange, Registry, Served, ServiceRanges, Settings,
+};
+use serde_json::Value;
+
+pub struct Stage {
+    pub registry: Arc<Registry>,
+    _directory: tempfile::TempDir,
+}
+
+impl Stage {
+    pub async fn open() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let store = pawl_kv_embedded::Store::open(directory.path(), pawl_kv_embedded::Options::default()).unwrap();
+        let services = ServiceRanges {
+            addresses: AddressRange { base: "10.0.0.0".parse().unwrap(), bits: 27 },
+            node_ports: PortRange { first: 30000, last: 30049 },
+        };
+        let settings =
+            Settings { admission: Chain::default(), liens: true, event_ttl: std::time::Duration::ZERO, services };
+        let (registry, revision) =
+            Registry::open(store, Box::new(Identity), pawl_kinds::builtin(), settings).await.unwrap();
+        let registry = Arc::new(registry);
+        let follower = Arc::clone(&registry);
+        tokio::spawn(async move { follower.follow(revision).await });
+        Self { registry, _directory: directory }
+    }
+
+    pub fn served(&self, group: &str, version: &str, plural: &str) -> Arc<Served> {
+        Arc::clone(self.registry.table().find(group, version, plural).unwrap())
+    }
+
+    pub async fn create(&self, served: &Served, object: Value) -> Result<Value, Status> {
+        self.create_as(&context(), served, object).await
+    }
+
+    pub async fn create_as(&self, cx: &Context, served: &Served, object: Value) -> Result<Value, Status> {
+        let body = object.to_string();
+        let object = self.registry.decode(cx, served, Encoding::Json, body.as_bytes(), FieldValidation::Strict)?;
+        let request = CreateRequest { namespace: "n".to_owned(), object, tracked: false };
+        self.registry.create(cx, served, request).await.map(|entry| shown(served, &entry))
+    }
+
+    pub async fn get(&self, served: &Served, name: &str) -> Result<Value, Status> {
+        self.registry.get(served, "n", name, None).await.map(|entry| shown(served, &entry))
+    }
+
+    pub async fn merge(&self, served: &Served, name: &str, subresource: &str, patch: Value) -> Result<Value, Status> {
+        let body = patch.to_string();
+        let request = PatchRequest {
+            namespace: "n",
+            name,
+            subresource,
+            kind: PatchKind::Merge,
+            body: body.as_bytes(),
+            validation: FieldValidation::Strict,
+            force: false,
+            create_refused: None,
+        };
+        self.registry.patch(&context(), served, request).await.map(|updated| shown(served, &updated.entry))
+    }
+
+    pub async fn delete(&self, served: &Served, name: &str) -> Result<(), Status> {
+        let options = pawl_deletion::DeleteOptions::default();
+        let request = DeleteRequest { namespace: "n", name, options: &options };
+        self.registry.delete(&context(), served, request).await.map(drop)
+    }
+
+    /// The names of all objects of a resource.
+    pub fn names(&self, served: &Served) -> Vec<String> {
+        served.stored.cache.objects().values().map(|entry| entry.name().to_owned()).collect()
+    }
+}
+
+pub fn context() -> Context {
+    let mut cx = Context::own();
+    cx.manager = "test".to_owned();
+    cx
+}
+
+fn shown(served: &Served, entry: &Entry) -> Value {
+    let object: Object = served.object_of(entry.readable().unwrap(), entry.revision);
+    Value::Object(object)
+}
