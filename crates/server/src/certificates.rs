@@ -217,20 +217,23 @@ fn failed(error: impl std::fmt::Display) -> Error {
     Error::Certificate(error.to_string())
 }
 
+/// A file that everybody may read.
 fn write(path: &Path, text: &str) -> Result<(), Error> {
-    fs::write(path, text).map_err(Error::file(path))
+    write_whole(path, text, 0o644)
 }
 
-/// A file that only its owner may read, never half there.
+/// A file that only its owner may read.
 pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), Error> {
+    write_whole(path, text, 0o600)
+}
+
+/// Writes a file that is never half there, whatever happens meanwhile.
+fn write_whole(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
     let fresh = path.with_extension("new");
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&fresh)
-        .map_err(Error::file(&fresh))?;
+    // One that a crash left behind may have another mode.
+    let _ = fs::remove_file(&fresh);
+    let mut file =
+        fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&fresh).map_err(Error::file(&fresh))?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(Error::file(&fresh))?;
     fs::rename(&fresh, path).map_err(Error::file(path))
 }

@@ -26,6 +26,8 @@ pub struct Running {
     health: Arc<Health>,
     controllers: Handle,
     serving: JoinHandle<()>,
+    /// What keeps the caches up to date: needed until the last write has been answered.
+    followers: Vec<JoinHandle<()>>,
 }
 
 impl Running {
@@ -34,6 +36,7 @@ impl Running {
         self.health.stop();
         self.controllers.stop().await;
         let _ = self.serving.await;
+        self.followers.iter().for_each(JoinHandle::abort);
     }
 }
 
@@ -118,12 +121,16 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
     let (renewed, tls) = watch::channel(identity.tls);
     tokio::spawn(reload::follow(settings.clone(), renewed));
     let server = Server::new(api, tls, ServerOptions::default());
-    let serving = tokio::spawn(async move {
-        server.run(listener).await;
-        followers.iter().for_each(JoinHandle::abort);
-    });
+    let serving = tokio::spawn(server.run(listener));
     notify::ready();
-    Ok(Running { url: format!("https://{local}"), kubeconfig: identity.kubeconfig, health, controllers, serving })
+    Ok(Running {
+        url: format!("https://{local}"),
+        kubeconfig: identity.kubeconfig,
+        health,
+        controllers,
+        serving,
+        followers,
+    })
 }
 
 /// Runs a server until it is told to stop.

@@ -76,6 +76,12 @@ impl Settings {
         let gates = Gates::parse(&given.list("feature-gates").join(",")).map_err(|why| {
             flag(format!("invalid argument {:?} for \"--feature-gates\" flag: {why}", given.value("feature-gates")))
         })?;
+        // What cannot be used is told before anything is made.
+        let modes = match given.get("authorization-mode") {
+            Some(_) => given.list("authorization-mode"),
+            None => vec![given.value("authorization-mode").to_owned()],
+        };
+        pawl_auth::modes::Mode::parse_all(&modes).map_err(|e| flag(e.to_string()))?;
         let mut warnings = given.warnings.clone();
         warnings.extend(gates.unknown.iter().map(|g| format!("feature gate {g} means nothing here")));
         if given.get("etcd-servers").is_some() {
@@ -88,17 +94,18 @@ impl Settings {
             data_dir,
             address,
             port: given.number("secure-port").map_err(flag).and_then(|n| {
-                u16::try_from(n).map_err(|_| flag(format!("--secure-port {n} must be between 0 and 65535")))
+                u16::try_from(n).ok().filter(|port| *port > 0).ok_or_else(|| {
+                    flag(format!(
+                        "--secure-port {n} must be between 1 and 65535, inclusive. It cannot be turned off with 0"
+                    ))
+                })
             })?,
             advertise,
             tls,
             client_ca: path("client-ca-file"),
             token_file: path("token-auth-file"),
             anonymous: given.switch("anonymous-auth").map_err(flag)?,
-            authorization_modes: match given.get("authorization-mode") {
-                Some(_) => given.list("authorization-mode"),
-                None => vec![given.value("authorization-mode").to_owned()],
-            },
+            authorization_modes: modes,
             service_accounts: ServiceAccounts {
                 issuers: given.list("service-account-issuer"),
                 audiences: given.list("api-audiences"),
