@@ -2,6 +2,8 @@
 # every generator of `kubectl create`; scale, set, rollout, expose, autoscale, nodes, certificates.
 N=kinds
 k create namespace $N >/dev/null
+# Pods wait for their account.
+k wait serviceaccount/default -n $N --for=create --timeout=5s >/dev/null
 sample() {
     k get "$1" "${3:-sample}" -n $N -o "jsonpath=$2"
 }

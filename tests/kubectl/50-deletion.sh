@@ -1,6 +1,7 @@
 # Liens, finalizers, cascading deletion, and namespaces that go away with all that is in them.
 N=deletion
 k create namespace $N >/dev/null
+k wait serviceaccount/default -n $N --for=create --timeout=5s >/dev/null
 
 exists() {
     k get "$1" "$2" -n $N -o name
@@ -144,6 +145,7 @@ check "then the claim goes" k wait pvc/claim -n $N --for=delete --timeout=10s
 ## Namespaces
 full_namespace() {
     k create namespace "$1" >/dev/null
+    k wait serviceaccount/default -n "$1" --for=create --timeout=5s >/dev/null
     k create -n "$1" -f - <<'YAML' >/dev/null
 apiVersion: v1
 kind: PersistentVolumeClaim
