@@ -27,8 +27,6 @@ const YEARS: i64 = 10;
 pub struct Identity {
     pub tls: Arc<ServerConfig>,
     pub kubeconfig: PathBuf,
-    /// Who signed the serving certificate, as PEM.
-    pub trusted: String,
     /// Who signs client certificates, as PEM.
     pub client_roots: String,
 }
@@ -41,7 +39,7 @@ pub fn prepare(settings: &Settings) -> Result<Identity, Error> {
     let tls = tls(settings)?;
     let trusted = if settings.tls.is_some() { certificate.clone() } else { ca.certificate_pem.clone() };
     let kubeconfig = admin(settings, &ca, &trusted)?;
-    Ok(Identity { tls, kubeconfig, trusted, client_roots: client_roots(settings, &ca)?.concat() })
+    Ok(Identity { tls, kubeconfig, client_roots: client_roots(settings, &ca)?.concat() })
 }
 
 /// The TLS configuration of what the files hold now.

@@ -115,8 +115,7 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
     let documents = Box::new(FromTable::new(Arc::clone(&registry), settings.advertised()));
     let access = access::build(&settings, &registry, authorizers)?;
     let api = Arc::new(Api::new(Arc::clone(&registry), access, documents, api_settings));
-    let options =
-        pawl_controllers::Options { root_ca: Some(identity.trusted.clone()), ..pawl_controllers::Options::default() };
+    let options = pawl_controllers::Options::default();
     let controllers = Controllers::start(Arc::clone(&registry), &settings.controllers, options).map_err(Error::Flag)?;
     let (renewed, tls) = watch::channel(identity.tls);
     tokio::spawn(reload::follow(settings.clone(), renewed));
