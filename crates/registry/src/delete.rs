@@ -43,6 +43,9 @@ impl Registry {
         let mut current = served.stored.cache.get(&key);
         for _ in 0..ATTEMPTS {
             let Some(entry) = current else {
+                if request.options.ignore_read_errors {
+                    return Err(only_for_unreadable(served, request.name));
+                }
                 return Err(Status::not_found(&group_resource, request.name));
             };
             let old = match &entry.state {

@@ -65,10 +65,6 @@ fn discovery(api: &Api, call: &Call, path: &str) -> Result<Option<Response<Body>
     let Some(document) = api.documents.discovery(path) else { return Ok(None) };
     // What cannot be had is said as for objects.
     match negotiation::negotiate(&call.headers, None) {
-        // Below `/api` and `/apis` an unknown form is nothing special.
-        Err(status) if status.details.is_none() && !matches!(path, "/api" | "/apis") => {
-            Ok(Some(call.document(&document)))
-        }
         Err(status) if path != "/" => Err(status),
         _ => Ok(Some(call.document(&document))),
     }
