@@ -2,6 +2,7 @@
 
 pub mod authorizer;
 pub mod cost;
+pub mod declaration;
 pub mod formats;
 pub mod lists;
 pub mod network;
