@@ -128,6 +128,7 @@ impl Replay<'_> {
     fn run(&mut self, numbers: &[u64]) -> Result<(VecDeque<Segment>, Tail)> {
         let mut segments: VecDeque<Segment> = VecDeque::new();
         let mut tail = Tail { next_segment: 1, previous_end: 0 };
+        let mut next_revision = self.state.revision + 1;
         let mut opened = numbers.iter().copied().peekable();
         let mut next = match opened.next() {
             Some(number) => self.open(number, opened.peek().is_none())?,
@@ -164,19 +165,20 @@ impl Replay<'_> {
                     let Some(last_batch) = self.replay_last(&mut segment, &file, size)? else {
                         // Made and never used. Its header may be one that a failed sync forgot: make it again.
                         tail = Tail { next_segment: header.number, previous_end: header.previous_end };
+                        next_revision = header.first_revision;
                         break;
                     };
                     self.make_durable(&segment, &file, last_batch)?;
                 }
             }
             tail = Tail { next_segment: segment.number + 1, previous_end: segment.end };
+            next_revision = segment.next_revision;
             segments.push_back(segment);
         }
-        if let Some(last) = segments.back()
-            && last.next_revision != self.state.revision + 1
-        {
+        if next_revision != self.state.revision + 1 {
+            let (number, end) = segments.back().map_or((tail.next_segment, 0), |last| (last.number, last.end));
             let what = format!("the log ends before revision {}, which a snapshot holds", self.state.revision);
-            return Err(corrupt(&segment_name(last.number), last.end, &what));
+            return Err(corrupt(&segment_name(number), end, &what));
         }
         Ok((segments, tail))
     }

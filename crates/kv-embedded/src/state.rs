@@ -55,11 +55,14 @@ pub struct State {
 }
 
 impl State {
-    /// The state of a store that nothing was ever written to.
+    /// The revision of a store that nothing was ever written to: no write has it.
+    pub const EMPTY: Revision = 1;
+
+    /// That store.
     pub fn empty(window_bytes: usize) -> Self {
         Self {
             index: Index::new(),
-            revision: 1,
+            revision: Self::EMPTY,
             compacted: 0,
             window: Window::new(window_bytes),
             live_bytes: 0,

@@ -11,11 +11,12 @@ use pawl_kv::{Error, Event, Result, Revision, Watch, WatchMessage};
 use tokio::sync::watch;
 
 use crate::committer::closed;
+use crate::state::State;
 use crate::{Shared, on_thread};
 
 /// Begins a watch of what happens after `after`.
 pub fn begin(shared: Arc<Shared>, visible: watch::Receiver<Revision>, prefix: Bytes, after: Revision) -> Watch {
-    let cursor = Cursor { shared, visible, prefix, next: after + 1, progress: None };
+    let cursor = Cursor { shared, visible, prefix, next: after.max(State::EMPTY) + 1, progress: None };
     stream::unfold(Some(cursor), |cursor| async move {
         let mut cursor = cursor?;
         match cursor.advance().await {

@@ -170,6 +170,8 @@ impl Subject {
             self.create(&format!("/a/{number}"), "x").await?;
         }
         let all = self.events("/a/", begin).await?;
+        let from_the_beginning = self.events("/a/", 0).await?;
+        ensure!(from_the_beginning == all, "after 0 came {from_the_beginning:?}");
         for (seen, event) in all.iter().enumerate() {
             let rest = self.events("/a/", event.revision).await?;
             ensure!(Some(&*rest) == all.get(seen + 1..), "after {} came {rest:?}", event.revision);
