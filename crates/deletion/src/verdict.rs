@@ -26,7 +26,6 @@ pub enum Grace {
 
 /// One deletion to be judged.
 pub struct Deletion<'a> {
-    pub object: &'a Object,
     pub resource: &'a GroupResource,
     pub kind: &'a str,
     pub options: &'a DeleteOptions,
@@ -40,8 +39,13 @@ pub struct Deletion<'a> {
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// Nothing holds the object: it goes at once. This is how it looked last.
-    Remove(Object),
+    /// Nothing holds the object: it goes at once.
+    Remove {
+        /// How it looked last.
+        object: Object,
+        /// Whether the deletion made it look like this.
+        changed: bool,
+    },
     /// The deletion starts, or goes on with other terms: the object is stored like this.
     Mark(Object),
     /// It is being deleted already and this request changes nothing.
@@ -50,35 +54,34 @@ pub enum Verdict {
     Refuse(Status),
 }
 
-/// Judges a deletion.
-pub fn judge(deletion: &Deletion<'_>) -> Verdict {
-    let Deletion { object, options, .. } = *deletion;
-    if let Some(status) = failed_precondition(deletion) {
+/// Judges the deletion of an object.
+pub fn judge(deletion: &Deletion<'_>, mut object: Object) -> Verdict {
+    if let Some(status) = failed_precondition(deletion, &object) {
         return Verdict::Refuse(status);
     }
     let deleting = object.is_deleting();
-    if let Some(status) = held(deletion)
+    if let Some(status) = held(deletion, &object)
         && !deleting
     {
         return Verdict::Refuse(status);
     }
-    let mut next = object.clone();
-    let changed = set_finalizers(&mut next, options);
-    let grace = grace_period(deletion);
+    let grace = grace_period(deletion, &object);
+    let finalizers_changed = set_finalizers(&mut object, deletion.options);
     if deleting {
-        return go_on(deletion, next, grace, changed);
+        return go_on(deletion, object, grace, finalizers_changed);
     }
-    let waits = !next.meta_strings("finalizers").is_empty() || holds_by_spec(deletion, &next);
+    let waits = !object.meta_strings("finalizers").is_empty() || holds_by_spec(deletion, &object);
     let seconds = grace.unwrap_or(0);
     let stays = waits || seconds > 0;
-    if stays || deletion.traits.grace.is_some() {
-        mark(&mut next, deletion.now, seconds);
+    let marks = stays || deletion.traits.grace.is_some();
+    if marks {
+        mark(&mut object, deletion.now, seconds);
         if deletion.traits.spec_finalizers {
             // Upstream marks these in its own way.
-            metadata_mut(&mut next).remove("deletionGracePeriodSeconds");
+            metadata_mut(&mut object).remove("deletionGracePeriodSeconds");
         }
     }
-    if stays { Verdict::Mark(next) } else { Verdict::Remove(next) }
+    if stays { Verdict::Mark(object) } else { Verdict::Remove { object, changed: marks || finalizers_changed } }
 }
 
 /// Whether a stored object that is being deleted has nothing left that holds it: the write that made it so removes it.
@@ -92,8 +95,8 @@ pub fn completes(object: &Object, traits: Traits) -> bool {
 }
 
 /// A deletion that has begun can only be made shorter, or be given a finalizer.
-fn go_on(deletion: &Deletion<'_>, mut next: Object, grace: Option<i64>, finalizers_changed: bool) -> Verdict {
-    let Deletion { object, options, traits, now, .. } = *deletion;
+fn go_on(deletion: &Deletion<'_>, mut object: Object, grace: Option<i64>, finalizers_changed: bool) -> Verdict {
+    let Deletion { options, traits, now, .. } = *deletion;
     let current = object.metadata().and_then(|m| m.get("deletionGracePeriodSeconds")).and_then(Value::as_i64);
     let shorter = match (traits.grace, options.grace_period_seconds, current, grace) {
         (Some(_), Some(_), Some(current), Some(asked)) if asked < current => Some(asked),
@@ -102,14 +105,15 @@ fn go_on(deletion: &Deletion<'_>, mut next: Object, grace: Option<i64>, finalize
     if let Some(seconds) = shorter {
         // The clock started when the deletion did.
         let begun = time::parse(object.meta_str("deletionTimestamp")).unwrap_or(now) - current.unwrap_or(0);
-        let metadata = metadata_mut(&mut next);
+        let metadata = metadata_mut(&mut object);
         metadata.insert("deletionTimestamp".to_owned(), json!(time::seconds((begun + seconds).max(0))));
         metadata.insert("deletionGracePeriodSeconds".to_owned(), json!(seconds));
     }
-    if completes(&next, traits) {
-        return Verdict::Remove(next);
+    let changed = shorter.is_some() || finalizers_changed;
+    if completes(&object, traits) {
+        return Verdict::Remove { object, changed };
     }
-    if shorter.is_some() || finalizers_changed { Verdict::Mark(next) } else { Verdict::Underway }
+    if changed { Verdict::Mark(object) } else { Verdict::Underway }
 }
 
 fn mark(object: &mut Object, now: i64, seconds: i64) {
@@ -122,8 +126,8 @@ fn mark(object: &mut Object, now: i64, seconds: i64) {
     }
 }
 
-fn failed_precondition(deletion: &Deletion<'_>) -> Option<Status> {
-    let Deletion { object, options, kind, .. } = *deletion;
+fn failed_precondition(deletion: &Deletion<'_>, object: &Object) -> Option<Status> {
+    let Deletion { options, kind, .. } = *deletion;
     let name = object.name();
     // Upstream names the kind here, not the resource.
     let refuse = |why: String| {
@@ -152,13 +156,13 @@ pub fn is_held(status: &Status) -> bool {
     status.details.as_ref().is_some_and(|d| d.causes.iter().any(|c| c.reason == LIEN_HELD))
 }
 
-fn held(deletion: &Deletion<'_>) -> Option<Status> {
-    let liens = deletion.object.meta_strings("liens");
+fn held(deletion: &Deletion<'_>, object: &Object) -> Option<Status> {
+    let liens = object.meta_strings("liens");
     if !deletion.liens_hold || deletion.options.ignore_liens || liens.is_empty() {
         return None;
     }
     let named: Vec<String> = liens.iter().map(|l| format!("\"{l}\"")).collect();
-    let name = deletion.object.name();
+    let name = object.name();
     let why = format!("the object is held by liens: {}", named.join(", "));
     let causes = liens.iter().map(|lien| Cause {
         reason: LIEN_HELD.to_owned(),
@@ -167,7 +171,7 @@ fn held(deletion: &Deletion<'_>) -> Option<Status> {
     });
     let mut status = Status::conflict(deletion.resource, name, why);
     if let Some(details) = &mut status.details {
-        details.uid = deletion.object.uid().to_owned();
+        details.uid = object.uid().to_owned();
         details.causes = causes.collect();
     }
     Some(status)
@@ -202,9 +206,9 @@ fn set_finalizers(object: &mut Object, options: &DeleteOptions) -> bool {
 }
 
 /// The grace period of this deletion, for kinds that have one.
-fn grace_period(deletion: &Deletion<'_>) -> Option<i64> {
+fn grace_period(deletion: &Deletion<'_>, object: &Object) -> Option<i64> {
     let Grace::Pod = deletion.traits.grace?;
-    let spec = deletion.object.get("spec");
+    let spec = object.get("spec");
     let asked = deletion.options.grace_period_seconds;
     let own = spec.and_then(|s| s.get("terminationGracePeriodSeconds")).and_then(Value::as_i64).unwrap_or(0);
     // A negative period, asked for or stored, means as short as a graceful deletion gets.
@@ -213,7 +217,7 @@ fn grace_period(deletion: &Deletion<'_>) -> Option<i64> {
         seconds => seconds,
     };
     let scheduled = spec.and_then(|s| s.get("nodeName")).and_then(Value::as_str).is_some_and(|n| !n.is_empty());
-    let phase = deletion.object.get("status").and_then(|s| s.get("phase")).and_then(Value::as_str).unwrap_or_default();
+    let phase = object.get("status").and_then(|s| s.get("phase")).and_then(Value::as_str).unwrap_or_default();
     if !scheduled || matches!(phase, "Failed" | "Succeeded") {
         seconds = 0;
     }

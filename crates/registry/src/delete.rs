@@ -69,26 +69,29 @@ impl Registry {
                 warn: &|text| cx.warn(text),
             };
             self.settings.admission.validate(&attributes, None, self).await?;
-            let verdict = pawl_deletion::judge(&Deletion {
-                object: &old,
+            let was_deleting = old.is_deleting();
+            let deletion = Deletion {
                 resource: &group_resource,
                 kind: &resource.facts.kind,
                 options: request.options,
                 traits: traits(served),
                 liens_hold: self.settings.liens,
                 now: time::unix_now(),
-            });
-            let (put, object) = match verdict {
+            };
+            let (put, object, changed) = match pawl_deletion::judge(&deletion, old) {
                 Verdict::Refuse(status) => return Err(status),
                 Verdict::Underway => return Ok(Deleted::Waiting(entry)),
-                Verdict::Remove(object) => (None, object),
+                Verdict::Remove { object, changed } => (None, object, changed),
                 Verdict::Mark(mut object) => {
                     self.prepare_kind_deletion(served, &mut object);
-                    (Some(Put { value: served.stored_form(&object), ttl: self.ttl(served) }), object)
+                    (Some(Put { value: served.stored_form(&object), ttl: self.ttl(served) }), object, true)
                 }
             };
-            let value = crate::encode(&object);
-            let shown = |revision| Arc::new(self.storage().entry(&served.stored, &key, revision, value.clone()));
+            let shown = |revision| match changed {
+                true => Arc::new(self.storage().entry(&served.stored, &key, revision, crate::encode(&object))),
+                false if revision == entry.revision => Arc::clone(&entry),
+                false => Arc::new(entry.at(revision)),
+            };
             let gone = put.is_none();
             if cx.dry_run {
                 let entry = shown(entry.revision);
@@ -105,7 +108,7 @@ impl Registry {
             match written? {
                 Written::Applied(revision) if gone => {
                     // A deletion that was under way and is cut short changes the object before it goes.
-                    return Ok(Deleted::Gone(shown(if old.is_deleting() { revision } else { entry.revision })));
+                    return Ok(Deleted::Gone(shown(if was_deleting { revision } else { entry.revision })));
                 }
                 Written::Applied(revision) => return Ok(Deleted::Waiting(shown(revision))),
                 Written::Conflict(now) => current = now,

@@ -105,7 +105,7 @@ impl Readable {
             labels: Option<Vec2<'v>>,
         }
         let metadata = value.get(meta_start - 1..=meta_end).unwrap_or_default();
-        let parsed: Labels = serde_json::from_slice(metadata).map_err(|e| e.to_string())?;
+        let parsed: Labels<'_> = serde_json::from_slice(metadata).map_err(|e| e.to_string())?;
         let labels = parsed.labels.map(|l| l.0).unwrap_or_default();
         let labels = labels.into_iter().map(|(k, v)| (Box::from(&*k), Box::from(&*v))).collect();
         let fields = if select.is_empty() {
@@ -125,6 +125,19 @@ impl Readable {
     /// The inside of metadata, without the resourceVersion.
     pub fn metadata(&self) -> &[u8] {
         self.value.get(self.meta_start..self.meta_end).unwrap_or_default()
+    }
+
+    /// What one wants to know of metadata.
+    pub fn read_metadata<'v, T: Deserialize<'v>>(&'v self) -> Option<T> {
+        serde_json::from_slice(self.value.get(self.meta_start - 1..=self.meta_end)?).ok()
+    }
+
+    pub fn uid(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Uid {
+            uid: String,
+        }
+        self.read_metadata::<Uid>().map(|metadata| metadata.uid)
     }
 
     /// The whole stored value.

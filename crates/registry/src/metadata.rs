@@ -31,35 +31,35 @@ impl<'r> Pass<'r> {
 
     /// What metadata must be.
     pub fn meta(self, object: &Object, errors: &mut Errors) {
-        let path = FieldPath::of("metadata");
+        let path = || FieldPath::of("metadata");
         let generate = object.meta_str("generateName");
         if !generate.is_empty() {
             for wrong in self.name.check(generate, true) {
-                errors.invalid(&path.child("generateName"), generate, wrong);
+                errors.invalid(&path().child("generateName"), generate, wrong);
             }
         }
         let name = object.name();
         if name.is_empty() {
-            errors.required(&path.child("name"), "name or generateName is required");
+            errors.required(&path().child("name"), "name or generateName is required");
         } else {
             for wrong in self.name.check(name, false) {
-                errors.invalid(&path.child("name"), name, wrong);
+                errors.invalid(&path().child("name"), name, wrong);
             }
         }
         let namespace = object.namespace();
         if !self.resource.facts.namespaced {
             if !namespace.is_empty() {
-                errors.forbidden(&path.child("namespace"), "not allowed on this type");
+                errors.forbidden(&path().child("namespace"), "not allowed on this type");
             }
         } else if namespace.is_empty() {
-            errors.required(&path.child("namespace"), "");
+            errors.required(&path().child("namespace"), "");
         } else {
             for wrong in names::dns1123_label(namespace) {
-                errors.invalid(&path.child("namespace"), namespace, wrong);
+                errors.invalid(&path().child("namespace"), namespace, wrong);
             }
         }
         if object.generation() < 0 {
-            errors.invalid(&path.child("generation"), object.generation(), "must be greater than or equal to 0");
+            errors.invalid(&path().child("generation"), object.generation(), "must be greater than or equal to 0");
         }
         labels(object, errors);
         annotations(object, errors);
@@ -71,7 +71,7 @@ impl<'r> Pass<'r> {
 
     /// What may change of metadata.
     pub fn update(self, new: &Object, old: &Object, errors: &mut Errors) {
-        let path = FieldPath::of("metadata");
+        let path = || FieldPath::of("metadata");
         if old.is_deleting() {
             let before = old.meta_strings("finalizers");
             let mut added: Vec<String> =
@@ -80,21 +80,20 @@ impl<'r> Pass<'r> {
             if !added.is_empty() {
                 let list = added.join(", ");
                 errors.forbidden(
-                    &path.child("finalizers"),
+                    &path().child("finalizers"),
                     format!("no new finalizers can be added if the object is being deleted, found new finalizers []string{{{list}}}"),
                 );
             }
         }
         if new.generation() < old.generation() {
-            errors.invalid(&path.child("generation"), new.generation(), "must not be decremented");
+            errors.invalid(&path().child("generation"), new.generation(), "must not be decremented");
         }
         for field in
             ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"]
         {
-            let value = |o: &Object| o.metadata().and_then(|m| m.get(field)).cloned().unwrap_or(Value::Null);
-            let (now, before) = (value(new), value(old));
+            let (now, before) = (meta_field(new, field), meta_field(old, field));
             if now != before {
-                errors.invalid(&path.child(field), now, "field is immutable");
+                errors.invalid(&path().child(field), now.clone(), "field is immutable");
             }
         }
         labels(new, errors);
@@ -108,15 +107,19 @@ impl<'r> Pass<'r> {
         if !self.strict_finalizers {
             return;
         }
-        let path = FieldPath::of("metadata").child("finalizers");
+        let path = || FieldPath::of("metadata").child("finalizers");
         for (i, finalizer) in object.meta_strings("finalizers").into_iter().enumerate() {
             let standard = matches!(finalizer, pawl_deletion::ORPHAN | pawl_deletion::FOREGROUND | "kubernetes");
             if !finalizer.contains('/') && !standard {
                 let detail = "name is neither a standard finalizer name nor is it fully qualified";
-                errors.invalid(&path.index(i), finalizer, detail);
+                errors.invalid(&path().index(i), finalizer, detail);
             }
         }
     }
+}
+
+fn meta_field<'o>(object: &'o Object, field: &str) -> &'o Value {
+    object.metadata().and_then(|m| m.get(field)).unwrap_or(&Value::Null)
 }
 
 /// Of owner references that are the same, one is enough; the client is told.
@@ -151,57 +154,57 @@ pub fn take_empty_liens(object: &mut Object) -> bool {
 }
 
 fn labels(object: &Object, errors: &mut Errors) {
-    let path = FieldPath::of("metadata").child("labels");
+    let path = || FieldPath::of("metadata").child("labels");
     for (key, value) in object.labels().into_iter().flatten() {
         for wrong in names::qualified_name(key) {
-            errors.invalid(&path, key.as_str(), wrong);
+            errors.invalid(&path(), key.as_str(), wrong);
         }
         for wrong in names::label_value(value.as_str().unwrap_or_default()) {
-            errors.invalid(&path, value.clone(), wrong);
+            errors.invalid(&path(), value.clone(), wrong);
         }
     }
 }
 
 fn annotations(object: &Object, errors: &mut Errors) {
-    let path = FieldPath::of("metadata").child("annotations");
+    let path = || FieldPath::of("metadata").child("annotations");
     let annotations = object.metadata().and_then(|m| m.get("annotations")).and_then(Value::as_object);
     let mut size = 0;
     for (key, value) in annotations.into_iter().flatten() {
         for wrong in names::qualified_name(&key.to_lowercase()) {
-            errors.invalid(&path, key.as_str(), wrong);
+            errors.invalid(&path(), key.as_str(), wrong);
         }
         size += key.len() + value.as_str().map_or(0, str::len);
     }
     if size > ANNOTATIONS_MAX {
-        errors.too_long(&path, "", ANNOTATIONS_MAX);
+        errors.too_long(&path(), "", ANNOTATIONS_MAX);
     }
 }
 
 fn owners(object: &Object, errors: &mut Errors) {
-    let path = FieldPath::of("metadata").child("ownerReferences");
+    let path = || FieldPath::of("metadata").child("ownerReferences");
     let Some(Value::Array(owners)) = object.metadata().and_then(|m| m.get("ownerReferences")) else { return };
     let mut controller: Option<String> = None;
     for owner in owners {
         let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
         let version = GroupVersion::parse(text("apiVersion")).unwrap_or_default();
         if version.version.is_empty() {
-            errors.invalid(&path.child("apiVersion"), text("apiVersion"), "version must not be empty");
+            errors.invalid(&path().child("apiVersion"), text("apiVersion"), "version must not be empty");
         }
         for field in ["kind", "name", "uid"] {
             if text(field).is_empty() {
-                errors.invalid(&path.child(field), "", "must not be empty");
+                errors.invalid(&path().child(field), "", "must not be empty");
             }
         }
         if version.group.is_empty() && text("kind") == "Event" {
             let shown = shown_owners(std::slice::from_ref(owner));
             let shown = shown.trim_start_matches('[').trim_end_matches(']');
-            errors.invalid_shown(&path, shown, "/v1, Kind=Event is disallowed from being an owner");
+            errors.invalid_shown(&path(), shown, "/v1, Kind=Event is disallowed from being an owner");
         }
         if owner.get("controller").and_then(Value::as_bool) == Some(true) {
             let name = format!("{}/{}", text("kind"), text("name"));
             match &controller {
                 Some(first) => errors.invalid_shown(
-                    &path,
+                    &path(),
                     shown_owners(owners),
                     format!(
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {name}"
@@ -222,41 +225,41 @@ fn shown_owners(owners: &[Value]) -> String {
 }
 
 fn finalizer_names(object: &Object, errors: &mut Errors) {
-    let path = FieldPath::of("metadata").child("finalizers");
+    let path = || FieldPath::of("metadata").child("finalizers");
     let finalizers = object.meta_strings("finalizers");
     for finalizer in &finalizers {
         for wrong in names::qualified_name(finalizer) {
-            errors.invalid(&path, *finalizer, wrong);
+            errors.invalid(&path(), *finalizer, wrong);
         }
     }
     if finalizers.contains(&pawl_deletion::ORPHAN) && finalizers.contains(&pawl_deletion::FOREGROUND) {
         let list = finalizers.iter().map(|f| Value::from(*f)).collect();
-        errors.invalid(&path, Value::Array(list), "finalizer orphan and foregroundDeletion cannot be both set");
+        errors.invalid(&path(), Value::Array(list), "finalizer orphan and foregroundDeletion cannot be both set");
     }
 }
 
 fn managed_fields(object: &Object, errors: &mut Errors) {
     const MANAGER_MAX: usize = 128;
     const SUBRESOURCE_MAX: usize = 256;
-    let path = FieldPath::of("metadata").child("managedFields");
+    let path = || FieldPath::of("metadata").child("managedFields");
     let entries = object.metadata().and_then(|m| m.get("managedFields")).and_then(Value::as_array);
     for (i, entry) in entries.into_iter().flatten().enumerate() {
         let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
         if !matches!(text("operation"), "Apply" | "Update") {
-            errors.invalid(&path.index(i).child("operation"), text("operation"), "must be `Apply` or `Update`");
+            errors.invalid(&path().index(i).child("operation"), text("operation"), "must be `Apply` or `Update`");
         }
         if !matches!(text("fieldsType"), "" | "FieldsV1") {
-            errors.invalid(&path.index(i).child("fieldsType"), text("fieldsType"), "must be `FieldsV1`");
+            errors.invalid(&path().index(i).child("fieldsType"), text("fieldsType"), "must be `FieldsV1`");
         }
         if text("manager").len() > MANAGER_MAX {
-            errors.too_long(&path.index(i).child("manager"), "", MANAGER_MAX);
+            errors.too_long(&path().index(i).child("manager"), "", MANAGER_MAX);
         }
         if let Some((at, c)) = text("manager").chars().enumerate().find(|(_, c)| c.is_control()) {
             let detail = format!("invalid character U+{:04X} (at position {at})", c as u32);
-            errors.invalid(&path.index(i).child("manager"), text("manager"), detail);
+            errors.invalid(&path().index(i).child("manager"), text("manager"), detail);
         }
         if text("subresource").len() > SUBRESOURCE_MAX {
-            errors.too_long(&path.index(i).child("subresource"), "", SUBRESOURCE_MAX);
+            errors.too_long(&path().index(i).child("subresource"), "", SUBRESOURCE_MAX);
         }
     }
 }

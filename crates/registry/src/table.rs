@@ -38,8 +38,8 @@ pub struct Stored {
     /// `/registry/configmaps/`
     pub prefix: String,
     /// The apiVersion and kind in which values are written.
-    pub api_version: String,
-    pub kind: String,
+    pub api_version: Arc<str>,
+    pub kind: Arc<str>,
     pub namespaced: bool,
     /// Names of selectable fields.
     pub select: Vec<String>,
@@ -97,8 +97,11 @@ impl Table {
                 let stored = Arc::new(Stored {
                     group_resource: resource.group_resource(),
                     prefix: format!("{ROOT}{}/", facts.key),
-                    api_version: facts.storage.clone().unwrap_or_else(|| resource.group_version().to_string()),
-                    kind: facts.kind.clone(),
+                    api_version: match &facts.storage {
+                        Some(version) => version.as_str().into(),
+                        None => resource.group_version().to_string().into(),
+                    },
+                    kind: facts.kind.as_str().into(),
                     namespaced: facts.namespaced,
                     select: facts.select.clone(),
                     cache: Cache::new(Objects::new(), revision),

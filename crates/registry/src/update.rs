@@ -191,24 +191,25 @@ impl Registry {
     /// What a change may not touch stays as it was; generation counts what matters.
     fn prepare_update(&self, cx: &Context, served: &Served, subresource: &str, new: &mut Object, old: &Object) {
         let facts = &served.resource.facts;
-        let was = old.metadata().cloned().unwrap_or_default();
+        let nothing = Object::new();
+        let was = old.metadata().unwrap_or(&nothing);
         let metadata = metadata_mut(new);
         metadata.remove("selfLink");
-        restore(metadata, &was, "generation");
+        restore(metadata, was, "generation");
         for field in ["creationTimestamp", "deletionTimestamp"] {
             if was.contains_key(field) {
-                restore(metadata, &was, field);
+                restore(metadata, was, field);
             }
         }
         for field in ["uid", "deletionGracePeriodSeconds"] {
             if !metadata.contains_key(field) {
-                restore(metadata, &was, field);
+                restore(metadata, was, field);
             }
         }
         if !subresource.is_empty() {
             // A subresource changes what it owns and nothing else: never finalizers or liens.
             for field in ["finalizers", "liens", "ownerReferences"] {
-                restore(metadata, &was, field);
+                restore(metadata, was, field);
             }
         }
         self.prepare_kind_update(cx, served, subresource, new, old);

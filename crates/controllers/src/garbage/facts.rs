@@ -22,8 +22,8 @@ pub struct Identity {
 impl Identity {
     pub fn of(served: &Served, entry: &Entry) -> Self {
         Self {
-            api_version: served.stored.api_version.as_str().into(),
-            kind: served.stored.kind.as_str().into(),
+            api_version: Arc::clone(&served.stored.api_version),
+            kind: Arc::clone(&served.stored.kind),
             namespace: entry.namespace().into(),
             name: entry.name().into(),
         }
@@ -68,8 +68,7 @@ pub struct Facts {
 impl Facts {
     /// Reads the facts of an entry. `None` when the object cannot be read, or is nobody.
     pub fn of(served: &Served, entry: &Entry) -> Option<Self> {
-        let head: Head = serde_json::from_slice(entry.readable()?.value()).ok()?;
-        let metadata = head.metadata;
+        let metadata: Metadata = entry.readable()?.read_metadata()?;
         if metadata.uid.is_empty() {
             return None;
         }
@@ -106,11 +105,6 @@ impl Facts {
     pub fn references<'f>(&'f self, owner: &'f str) -> impl Iterator<Item = &'f Owner> {
         self.owners.iter().filter(move |o| &*o.uid == owner)
     }
-}
-
-#[derive(Deserialize)]
-struct Head {
-    metadata: Metadata,
 }
 
 #[derive(Deserialize)]

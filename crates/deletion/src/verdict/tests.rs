@@ -13,15 +13,13 @@ fn options(value: Value) -> DeleteOptions {
 fn judge_it(target: Value, opts: Value, traits: Traits, liens_hold: bool) -> Verdict {
     let resource = GroupResource::new("", "configmaps");
     let (target, options) = (object(target), options(opts));
-    judge(&Deletion {
-        object: &target,
-        resource: &resource,
-        kind: "ConfigMap",
-        options: &options,
-        traits,
-        liens_hold,
-        now: NOW,
-    })
+    let deletion =
+        Deletion { resource: &resource, kind: "ConfigMap", options: &options, traits, liens_hold, now: NOW };
+    let verdict = judge(&deletion, target.clone());
+    if let Verdict::Remove { object, changed } = &verdict {
+        assert_eq!(*changed, *object != target);
+    }
+    verdict
 }
 
 /// What a verdict comes to, in one line.
@@ -31,7 +29,7 @@ fn told(verdict: Verdict) -> String {
         format!("grace={} finalizers={:?}", seconds.unwrap_or_else(|| "-".to_owned()), o.meta_strings("finalizers"))
     };
     match verdict {
-        Verdict::Remove(o) => format!("remove {}", terms(&o)),
+        Verdict::Remove { object, .. } => format!("remove {}", terms(&object)),
         Verdict::Mark(o) => format!("mark {}", terms(&o)),
         Verdict::Underway => "underway".to_owned(),
         Verdict::Refuse(status) => format!("refuse {} {}", status.code, status.reason),

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::Response;
 use pawl_deletion::DeleteOptions;
 use pawl_meta::{GroupVersion, Status, go};
-use pawl_registry::{DeleteRequest, Deleted, Entry, Served, protobuf};
+use pawl_registry::{DeleteRequest, Deleted, Entry, Readable, Served, protobuf};
 use pawl_schema::{DecodeError, Decoded, decode_json, decode_value, yaml};
 use serde_json::{Map, Value, json};
 
@@ -84,13 +84,13 @@ fn decode(media: Media, body: &[u8]) -> Result<Map<String, Value>, Status> {
 
 fn success(served: &Served, entry: &Entry) -> Value {
     let facts = &served.resource.facts;
-    let uid = entry.readable().map(|r| r.object(entry.revision)).and_then(|o| o.get("metadata")?.get("uid").cloned());
+    let uid = entry.readable().and_then(Readable::uid);
     let mut details = Map::new();
     details.insert("name".to_owned(), json!(entry.name()));
     if !facts.group.is_empty() {
         details.insert("group".to_owned(), json!(facts.group));
     }
     details.insert("kind".to_owned(), json!(facts.plural));
-    details.extend(uid.map(|uid| ("uid".to_owned(), uid)));
+    details.extend(uid.map(|uid| ("uid".to_owned(), json!(uid))));
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
 }
