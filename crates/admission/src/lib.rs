@@ -97,6 +97,10 @@ impl Attributes<'_> {
 pub trait Objects: Send + Sync {
     /// The newest object that the caches have.
     fn get(&self, group: &str, resource: &str, namespace: &str, name: &str) -> Option<Object>;
+    /// Whether that object is being deleted.
+    fn is_deleting(&self, group: &str, resource: &str, namespace: &str, name: &str) -> Option<bool> {
+        self.get(group, resource, namespace, name).map(|object| object.is_deleting())
+    }
     /// Reads past the caches, for what must not be missed.
     fn get_fresh<'a>(
         &'a self,

@@ -54,10 +54,15 @@ async fn check_create(attributes: &Attributes<'_>, object: &Object, objects: &dy
         return Ok(());
     }
     let name = attributes.namespace;
-    let Some(namespace) = objects.find("", "namespaces", "", name).await else {
-        return Err(Status::not_found(&GroupResource::new("", "namespaces"), name));
+    let cached = objects.is_deleting("", "namespaces", "", name);
+    let is_deleting = match cached {
+        Some(is_deleting) => is_deleting,
+        None => match objects.get_fresh("", "namespaces", "", name).await {
+            Some(namespace) => namespace.is_deleting(),
+            None => return Err(Status::not_found(&GroupResource::new("", "namespaces"), name)),
+        },
     };
-    if namespace.is_deleting() {
+    if is_deleting {
         let why = format!("unable to create new content in namespace {name} because it is being terminated");
         let mut status = attributes.forbidden(Some(object), why);
         if let Some(details) = &mut status.details {

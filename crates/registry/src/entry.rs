@@ -140,6 +140,15 @@ impl Readable {
         self.read_metadata::<Uid>().map(|metadata| metadata.uid)
     }
 
+    pub fn is_deleting(&self) -> bool {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Deletion {
+            deletion_timestamp: Option<serde::de::IgnoredAny>,
+        }
+        self.read_metadata::<Deletion>().is_some_and(|metadata| metadata.deletion_timestamp.is_some())
+    }
+
     /// The whole stored value.
     pub fn value(&self) -> &Bytes {
         &self.value

@@ -169,6 +169,11 @@ impl Objects for Registry {
         Some(entry.readable()?.object(entry.revision))
     }
 
+    fn is_deleting(&self, group: &str, resource: &str, namespace: &str, name: &str) -> Option<bool> {
+        let served = self.find(group, resource)?;
+        served.stored.cache.get(&served.stored.key(namespace, name))?.readable().map(Readable::is_deleting)
+    }
+
     fn get_fresh<'a>(
         &'a self,
         group: &'a str,
