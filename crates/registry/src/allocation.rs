@@ -168,14 +168,15 @@ impl Registry {
             if held.plan.addresses.is_empty() {
                 return Ok(());
             }
-            if self.reservations.interrupted.swap(false, Ordering::AcqRel) {
-                self.repair_addresses().await;
-            }
             for (done, address) in held.plan.addresses.iter().enumerate() {
                 if let Err(status) = self.create_address(address, service).await {
                     self.release(held.plan.addresses.get(..done).unwrap_or_default()).await;
                     return Err(status);
                 }
+            }
+            // After a write of our own: what was under way when somebody gave up has come to its end before it.
+            if self.reservations.interrupted.swap(false, Ordering::AcqRel) {
+                self.repair_addresses().await;
             }
             Ok(())
         })
@@ -235,7 +236,7 @@ impl Registry {
     }
 
     /// Looks after the addresses of an object while it is written: when that is given up half way, they are put right
-    /// before the next ones are given out.
+    /// when the next ones are given out.
     pub(crate) fn attend(&self, served: &Served) -> Option<Attention> {
         let interrupted = &self.reservations.interrupted;
         served.resource.facts.allocates.then(|| Attention { interrupted: Arc::clone(interrupted), finished: false })

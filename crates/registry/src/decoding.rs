@@ -156,16 +156,23 @@ impl Registry {
         if given == expected && kind == wanted {
             return Ok(());
         }
-        let known = self.table().by_kind(&given.group, &given.version, kind).is_some();
-        let why = if known {
-            let group = expected.group.split('.').next().filter(|g| !g.is_empty()).unwrap_or("core").to_owned();
-            format!("converting ({}.{kind}) to ({group}.{wanted}): unknown conversion", given.version)
-        } else {
-            format!(
-                "no kind {kind:?} is registered for version \"{given}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""
-            )
-        };
+        let why = self.why_not(served, &given, kind);
         Err(WrongKind::Cannot(format!("{kind} in version {:?} cannot be handled as a {wanted}: {why}", given.version)))
+    }
+
+    /// Why an object of another kind is not one of this resource.
+    pub(crate) fn why_not(&self, served: &Served, given: &GroupVersion, kind: &str) -> String {
+        let wanted = &served.resource.facts.kind;
+        let is_general = given.version == "v1" && matches!(kind, "List" | "Status");
+        if is_general || self.table().by_kind(&given.group, &given.version, kind).is_some() {
+            let expected = served.resource.group_version();
+            let group = expected.group.split('.').next().filter(|g| !g.is_empty()).unwrap_or("core");
+            return format!("converting ({}.{kind}) to ({group}.{wanted}): unknown conversion", given.version);
+        }
+        format!(
+            "no kind {} is registered for version \"{given}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\"",
+            go::quote(kind)
+        )
     }
 }
 

@@ -50,6 +50,14 @@ impl Served {
         }
     }
 
+    /// An object of any version of the kind in the form of this one.
+    pub(crate) fn from_other_form(&self, object: Object) -> Object {
+        match self.forms {
+            Some(forms) => forms.0.convert(object, &self.api_version).unwrap_or_default(),
+            None => object,
+        }
+    }
+
     /// Fills in what follows from the object's other form: there and back again.
     pub(crate) fn settle_form(&self, object: &mut Object) {
         if self.converts().is_some() {

@@ -12,6 +12,7 @@ use pawl_schema::{
 use serde_json::Value;
 
 use crate::decoding::{FieldValidation, warn, with_causes};
+use crate::update::nameless;
 use crate::{Context, Registry, Served, UpdateRequest, Updated};
 
 /// The kinds of patches.
@@ -80,7 +81,7 @@ impl Registry {
         };
         let document = Value::Object(old.clone());
         let typed = typed(served);
-        let (patched, shown) = match patch {
+        let (mut patched, shown) = match patch {
             Patch::Json(patch) => (patch.clone().apply(document).map_err(refused)?, None),
             Patch::Merge(patch) => (merge_patch::apply(document, patch.clone()), None),
             Patch::Strategic(patch) => {
@@ -98,10 +99,13 @@ impl Registry {
             errors.invalid(&"patch", shown.as_str(), why);
             Status::invalid(&GroupKind::default(), "", &errors)
         };
-        let root = self.root_of(served, &patched);
-        let decoded = decode_value(served.resource.schema, root, patched).map_err(|error| match error {
+        let typing = self.typing(served, request, &mut patched)?;
+        let decoded = decode_value(served.resource.schema, typing.root, patched).map_err(|error| match error {
             DecodeError::Syntax(why) | DecodeError::Type(why) => wrong(&why),
         })?;
+        if let Some(why) = typing.refusal {
+            return Err(wrong(&why));
+        }
         let mut findings = found.to_vec();
         findings.extend(decoded.findings);
         match request.validation {
@@ -115,7 +119,7 @@ impl Registry {
                 return Err(with_causes(status, &findings));
             }
         }
-        let mut object = decoded.object;
+        let mut object = served.from_other_form(decoded.object);
         self.set_defaults(served, &mut object);
         Ok(object)
     }
@@ -155,14 +159,76 @@ impl Registry {
         Ok(object)
     }
 
-    /// The type that a patched document says it has, where it is one that is served.
-    fn root_of(&self, served: &Served, patched: &Value) -> NodeId {
-        let text = |field: &str| patched.get(field).and_then(Value::as_str).unwrap_or_default();
+    /// Finds out what a patched document says it is. A strategic merge patch has no say in this.
+    fn typing(&self, served: &Served, request: &PatchRequest<'_>, patched: &mut Value) -> Result<Typing, Status> {
+        let (expected, wanted) = (served.resource.group_version(), &served.resource.facts.kind);
+        let root = served.resource.root;
+        let Some(document) = patched.as_object_mut() else { return Ok(Typing { root, refusal: None }) };
+        let text = |field: &str| match document.get(field) {
+            None | Some(Value::Null) => Some(""),
+            Some(value) => value.as_str(),
+        };
+        let (Some(api_version), Some(kind)) = (text("apiVersion"), text("kind")) else {
+            // No text: decoding says so.
+            return Ok(Typing { root, refusal: None });
+        };
+        if request.kind == PatchKind::Strategic {
+            name_kind(document, served);
+            return Ok(Typing { root, refusal: None });
+        }
+        if api_version.is_empty() {
+            return Err(nameless(request.name));
+        }
+        let kind = if kind.is_empty() { wanted.as_str() } else { kind };
+        let Some(given) = GroupVersion::parse(api_version) else {
+            return Ok(Typing { root, refusal: Some(format!("unexpected GroupVersion string: {api_version}")) });
+        };
         let table = self.table();
-        let other = GroupVersion::parse(text("apiVersion"))
-            .and_then(|gv| table.by_kind(&gv.group, &gv.version, text("kind")).map(|s| s.resource.root));
-        other.unwrap_or(served.resource.root)
+        let other = table.by_kind(&given.group, &given.version, kind).map(|other| other.resource.root);
+        let is_form = kind == wanted.as_str() && served.forms.is_some_and(|forms| forms.0.form(api_version).is_some());
+        let is_same = kind == wanted.as_str() && (given == expected || is_former_version(&given, &expected));
+        let typing = match other {
+            Some(root) if is_form => return Ok(Typing { root, refusal: None }),
+            _ if is_same => Typing { root, refusal: None },
+            other => Typing { root: other.unwrap_or(root), refusal: Some(self.why_not(served, &given, kind)) },
+        };
+        name_kind(document, served);
+        Ok(typing)
     }
+}
+
+fn name_kind(document: &mut Object, served: &Served) {
+    document.insert("apiVersion".to_owned(), served.api_version.as_str().into());
+    document.insert("kind".to_owned(), served.resource.facts.kind.as_str().into());
+}
+
+/// What a patched document is decoded as.
+struct Typing {
+    root: NodeId,
+    /// Why it is not what it should be.
+    refusal: Option<String>,
+}
+
+/// Versions that are no longer served and differ from what is served in nothing but their name and some defaults: a patch
+/// may name them.
+fn is_former_version(given: &GroupVersion, expected: &GroupVersion) -> bool {
+    const FORMER: [(&str, &[&str]); 13] = [
+        ("admissionregistration.k8s.io", &["v1alpha1", "v1beta1"]),
+        ("apps", &["v1beta1", "v1beta2"]),
+        ("batch", &["v1beta1"]),
+        ("certificates.k8s.io", &["v1beta1"]),
+        ("coordination.k8s.io", &["v1beta1"]),
+        ("discovery.k8s.io", &["v1beta1"]),
+        ("flowcontrol.apiserver.k8s.io", &["v1beta1", "v1beta2", "v1beta3"]),
+        ("networking.k8s.io", &["v1beta1"]),
+        ("node.k8s.io", &["v1alpha1", "v1beta1"]),
+        ("policy", &["v1beta1"]),
+        ("rbac.authorization.k8s.io", &["v1alpha1", "v1beta1"]),
+        ("scheduling.k8s.io", &["v1beta1"]),
+        ("storage.k8s.io", &["v1alpha1", "v1beta1"]),
+    ];
+    let is_former = |(group, versions): &(&str, &[&str])| *group == given.group && versions.contains(&&*given.version);
+    given.group == expected.group && FORMER.iter().any(is_former)
 }
 
 /// Reads a patch, and what is odd about its text.

@@ -245,14 +245,18 @@ fn settle_liens(cx: &Context, new: &mut Object, old: &Object, replaces: bool) {
 /// The name in the object must be the one in the URL.
 fn check_name(object: &Object, name: &str) -> Result<(), Status> {
     match object.name() {
-        "" => Err(Status::bad_request(format!(
-            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
-        ))),
+        "" => Err(nameless(name)),
         given if given != name => Err(Status::bad_request(format!(
             "the name of the object ({given}) does not match the name on the URL ({name})"
         ))),
         _ => Ok(()),
     }
+}
+
+pub(crate) fn nameless(name: &str) -> Status {
+    Status::bad_request(format!(
+        "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+    ))
 }
 
 /// A uid in the new object is a condition.

@@ -71,7 +71,7 @@ pub fn decode_json(schema: &Schema, root: NodeId, text: &[u8]) -> Result<Decoded
     let seed = Seed { schema, node: root, context: &context, place: &Place::ROOT };
     let value = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
     match value {
-        Ok(value) => finish(value, context),
+        Ok(value) => finish(schema, root, value, context),
         Err(error) if error.is_data() && context.borrow().too_deep => {
             Err(DecodeError::Syntax("exceeded max depth".to_owned()))
         }
@@ -84,7 +84,7 @@ pub fn decode_value(schema: &Schema, root: NodeId, value: Value) -> Result<Decod
     let context = RefCell::new(Context::default());
     let seed = Seed { schema, node: root, context: &context, place: &Place::ROOT };
     match seed.deserialize(value) {
-        Ok(value) => finish(value, context),
+        Ok(value) => finish(schema, root, value, context),
         Err(error) => Err(DecodeError::Syntax(error.to_string())),
     }
 }
@@ -96,14 +96,18 @@ fn invalid_text(text: &[u8]) -> String {
     }
 }
 
-fn finish(value: Value, context: RefCell<Context>) -> Result<Decoded, DecodeError> {
+fn finish(schema: &Schema, root: NodeId, value: Value, context: RefCell<Context>) -> Result<Decoded, DecodeError> {
     let context = context.into_inner();
     if let Some(error) = context.error {
         return Err(DecodeError::Type(error));
     }
     let object = match value {
         Value::Object(object) => object,
-        _ => Map::new(),
+        // A document that is null says nothing: it is the object that nobody filled in.
+        _ => match schema.zero(root) {
+            Value::Object(object) => object,
+            _ => Map::new(),
+        },
     };
     Ok(Decoded { object, findings: context.findings })
 }

@@ -38,7 +38,7 @@ impl Schema {
         }
     }
 
-    fn zero(&self, id: NodeId) -> Value {
+    pub(crate) fn zero(&self, id: NodeId) -> Value {
         match &self.node(id).kind {
             NodeKind::Object(object) => {
                 let mut map = Map::new();

@@ -13,8 +13,7 @@ fn options(value: Value) -> DeleteOptions {
 fn judge_it(target: Value, opts: Value, traits: Traits, liens_hold: bool) -> Verdict {
     let resource = GroupResource::new("", "configmaps");
     let (target, options) = (object(target), options(opts));
-    let deletion =
-        Deletion { resource: &resource, kind: "ConfigMap", options: &options, traits, liens_hold, now: NOW };
+    let deletion = Deletion { resource: &resource, kind: "ConfigMap", options: &options, traits, liens_hold, now: NOW };
     let verdict = judge(&deletion, target.clone());
     if let Verdict::Remove { object, changed } = &verdict {
         assert_eq!(*changed, *object != target);

@@ -78,7 +78,6 @@ async fn a_client_that_goes_away_costs_no_address() {
         }
         drop(request);
     }
-    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     stage.create(&services, service("last", json!({}))).await.unwrap();
     let mut given = Vec::new();
     for name in stage.names(&services) {
