@@ -51,7 +51,7 @@ impl Served {
     }
 
     /// An object of any version of the kind in the form of this one.
-    pub(crate) fn from_other_form(&self, object: Object) -> Object {
+    pub(crate) fn in_this_form(&self, object: Object) -> Object {
         match self.forms {
             Some(forms) => forms.0.convert(object, &self.api_version).unwrap_or_default(),
             None => object,

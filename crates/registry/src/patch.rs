@@ -119,7 +119,7 @@ impl Registry {
                 return Err(with_causes(status, &findings));
             }
         }
-        let mut object = served.from_other_form(decoded.object);
+        let mut object = served.in_this_form(decoded.object);
         self.set_defaults(served, &mut object);
         Ok(object)
     }
