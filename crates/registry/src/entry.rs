@@ -5,7 +5,7 @@
 //! stored bytes from the inside of `metadata` on. Nothing is parsed or copied to answer a read.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use pawl_kv::Revision;
@@ -42,6 +42,8 @@ pub struct Readable {
     labels: Box<[(Box<str>, Box<str>)]>,
     /// The values of the selectable fields, in the order of the resource's facts.
     fields: Box<[Box<str>]>,
+    /// The object as a protobuf message, once somebody has asked for it.
+    message: OnceLock<Bytes>,
 }
 
 impl Entry {
@@ -62,6 +64,8 @@ impl Entry {
                 meta_end: r.meta_end,
                 labels: r.labels.clone(),
                 fields: r.fields.clone(),
+                // The resourceVersion is in it.
+                message: OnceLock::new(),
             }),
             State::Unreadable(why) => State::Unreadable(why.clone()),
         };
@@ -114,7 +118,7 @@ impl Readable {
             let object: Object = serde_json::from_slice(&value).map_err(|e| e.to_string())?;
             select.iter().map(|path| field_text(&object, path)).collect()
         };
-        Ok(Self { value, meta_start, meta_end, labels, fields })
+        Ok(Self { value, meta_start, meta_end, labels, fields, message: OnceLock::new() })
     }
 
     /// The bytes after the resourceVersion: the rest of metadata and of the object.
@@ -152,6 +156,14 @@ impl Readable {
     /// The whole stored value.
     pub fn value(&self) -> &Bytes {
         &self.value
+    }
+
+    /// The object as a message; made when it is asked for the first time.
+    pub(crate) fn message<E>(&self, make: impl FnOnce() -> Result<Bytes, E>) -> Result<Bytes, E> {
+        match self.message.get() {
+            Some(message) => Ok(message.clone()),
+            None => make().map(|made| self.message.get_or_init(|| made).clone()),
+        }
     }
 
     /// The value of a selectable field, by its place among the resource's.

@@ -32,7 +32,7 @@ impl Versions for KindForms {
 
 impl Served {
     /// The forms of the kind, when the one that is served here is not the stored one.
-    fn converts(&self) -> Option<&'static Forms> {
+    pub(crate) fn converts(&self) -> Option<&'static Forms> {
         self.forms.map(|forms| forms.0).filter(|forms| forms.stored.api_version != self.api_version)
     }
 

@@ -2,8 +2,12 @@
 
 use std::sync::OnceLock;
 
+use bytes::Bytes;
+use pawl_meta::object::Object;
 use pawl_protobuf::Codec;
 use pawl_schema::NodeId;
+
+use crate::{Entry, Readable, Served};
 
 /// The codec, made on first use.
 pub fn protobuf() -> &'static Codec<'static> {
@@ -26,5 +30,28 @@ pub fn type_of(api_version: &str, kind: &str) -> Option<NodeId> {
         ("policy/v1", "Eviction") => schema.named("policy.v1.Eviction"),
         ("authentication.k8s.io/v1", "TokenRequest") => schema.named("authentication.v1.TokenRequest"),
         _ => None,
+    }
+}
+
+impl Served {
+    /// The object of an entry as answers show it: one that was never stored has no resourceVersion.
+    pub fn shown(&self, entry: &Entry, readable: &Readable) -> Object {
+        let mut object = self.object_of(readable, entry.revision);
+        if entry.revision == 0 {
+            pawl_meta::object::metadata_mut(&mut object).remove("resourceVersion");
+        }
+        object
+    }
+
+    /// The object of an entry as a message of this version. Of the stored version it is kept beside the object: a list
+    /// that is read again, and an event that many watch, are encoded once.
+    pub fn message_of(&self, entry: &Entry, readable: &Readable) -> Result<Bytes, pawl_protobuf::Error> {
+        let encode = || {
+            let mut raw = Vec::new();
+            protobuf().encode(self.resource.root, &self.shown(entry, readable), &mut raw)?;
+            raw.shrink_to_fit();
+            Ok(Bytes::from(raw))
+        };
+        if self.converts().is_some() { encode() } else { readable.message(encode) }
     }
 }

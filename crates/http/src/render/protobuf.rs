@@ -11,13 +11,11 @@ use crate::negotiation::Form;
 
 /// One object in its envelope.
 pub(super) fn object(served: &Served, entry: &Entry, readable: &Readable, form: Form) -> Result<Vec<u8>, Status> {
-    let object = whole(served, entry, readable);
     if form == Form::Object {
-        let facts = &served.resource.facts;
-        let raw = encode(served.resource.root, &object)?;
-        return Ok(seal(&served.resource.group_version().to_string(), &facts.kind, &raw));
+        let raw = served.message_of(entry, readable).map_err(Status::internal)?;
+        return Ok(seal(&served.resource.group_version().to_string(), &served.resource.facts.kind, &raw));
     }
-    let raw = encode(named("meta.v1.PartialObjectMetadata")?, &only_metadata(object))?;
+    let raw = encode(named("meta.v1.PartialObjectMetadata")?, &only_metadata(served, entry, readable))?;
     Ok(seal("meta.k8s.io/v1", "PartialObjectMetadata", &raw))
 }
 
@@ -27,12 +25,14 @@ pub(super) fn list(served: &Served, page: &Page, form: Form) -> Result<Vec<u8>, 
     let mut raw = Vec::new();
     let Value::Object(metadata) = list_metadata(page) else { return Err(Status::internal("no list metadata")) };
     append_message(1, &encode(named("meta.v1.ListMeta")?, &metadata)?, &mut raw);
-    let root = if partial { named("meta.v1.PartialObjectMetadata")? } else { served.resource.root };
+    let metadata_only = named("meta.v1.PartialObjectMetadata")?;
     for entry in &page.entries {
         let Some(readable) = entry.readable() else { continue };
-        let object = whole(served, entry, readable);
-        let object = if partial { only_metadata(object) } else { object };
-        append_message(2, &encode(root, &object)?, &mut raw);
+        if partial {
+            append_message(2, &encode(metadata_only, &only_metadata(served, entry, readable))?, &mut raw);
+        } else {
+            append_message(2, &served.message_of(entry, readable).map_err(Status::internal)?, &mut raw);
+        }
     }
     Ok(if partial {
         seal("meta.k8s.io/v1", "PartialObjectMetadataList", &raw)
@@ -62,16 +62,8 @@ pub(super) fn bookmark(served: &Served, form: Form, metadata: Map<String, Value>
     Some(seal("meta.k8s.io/v1", "PartialObjectMetadata", &raw))
 }
 
-fn whole(served: &Served, entry: &Entry, readable: &Readable) -> Object {
-    let mut object = served.object_of(readable, entry.revision);
-    if entry.revision == 0 {
-        pawl_meta::object::metadata_mut(&mut object).remove("resourceVersion");
-    }
-    object
-}
-
-fn only_metadata(mut object: Object) -> Object {
-    let metadata = object.remove("metadata").unwrap_or_else(|| json!({}));
+fn only_metadata(served: &Served, entry: &Entry, readable: &Readable) -> Object {
+    let metadata = served.shown(entry, readable).remove("metadata").unwrap_or_else(|| json!({}));
     Object::from_iter([("metadata".to_owned(), metadata)])
 }
 
