@@ -62,7 +62,7 @@ fn announce(running: &Running) {
 }
 
 fn log_to_stderr(given: &Given) -> Result<(), String> {
-    let level = match given.number("v")? {
+    let level = match given.number::<u64>("v")? {
         0..=1 => Level::INFO,
         2..=5 => Level::DEBUG,
         _ => Level::TRACE,

@@ -37,7 +37,7 @@ impl Access {
         let protocols: Vec<&str> =
             headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|v| v.to_str().ok()).collect();
         let presented = Presented {
-            certificate: peer.certificate.as_deref(),
+            certificate: peer.certificate.as_ref(),
             authorization: headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok()),
             websocket_protocols: &protocols,
         };

@@ -9,6 +9,7 @@ use http::header::HeaderValue;
 use http::{HeaderMap, HeaderName, Method, Request, Response};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
+use pawl_auth::authn::PeerCertificates;
 use pawl_meta::Status;
 use pawl_registry::{Context, Registry, Served};
 use serde_json::Value;
@@ -29,11 +30,11 @@ use crate::respond;
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
 /// Who is on the other end of a connection.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Peer {
     pub address: Option<SocketAddr>,
-    /// The verified client certificate, if one was shown.
-    pub certificate: Option<Vec<u8>>,
+    /// The certificates of the client, if it showed any; nobody has verified them yet.
+    pub certificate: Option<PeerCertificates>,
 }
 
 /// Documents that say what is served; built when asked for.
