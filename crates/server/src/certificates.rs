@@ -63,8 +63,13 @@ pub fn read(settings: &Settings) -> Result<Renewed, Error> {
 fn client_roots(settings: &Settings, ca: &Authority) -> Result<String, Error> {
     let mut roots = ca.certificate_pem.clone();
     if let Some(path) = &settings.client_ca {
+        let given = fs::read_to_string(path).map_err(Error::file(path))?;
+        // A file that is empty or half written must not count as one that withdraws everybody.
+        if CertificateDer::pem_slice_iter(given.as_bytes()).next().is_none() {
+            return Err(Error::Certificate(format!("{} holds no certificate", path.display())));
+        }
         roots.push('\n');
-        roots.push_str(&fs::read_to_string(path).map_err(Error::file(path))?);
+        roots.push_str(&given);
     }
     Ok(roots)
 }

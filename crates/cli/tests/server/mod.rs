@@ -5,6 +5,7 @@
 
 #![allow(dead_code, unused_imports, reason = "every test binary has its own copy and uses a part of it")]
 
+pub mod authority;
 mod client;
 
 use std::fs;
@@ -42,6 +43,13 @@ impl Place {
         Self { root, port: free_port() }
     }
 
+    /// One more user, whose token is his name, for servers that start later.
+    pub fn add_user(&self, name: &str, groups: &str) {
+        let mut tokens = fs::read_to_string(self.path("tokens.csv")).unwrap();
+        tokens.push_str(&format!("{name},{name},{name}-uid,\"{groups}\"\n"));
+        fs::write(self.path("tokens.csv"), tokens).unwrap();
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
@@ -74,6 +82,16 @@ impl Place {
         self.start_with(Self::command).await
     }
 
+    /// Starts a server with more flags and waits until it is ready.
+    pub async fn start_flagged(&mut self, flags: &[&str]) -> Server {
+        self.start_with(|place| {
+            let mut command = place.command();
+            command.args(flags);
+            command
+        })
+        .await
+    }
+
     /// Starts a server by a command of its own and waits until it is ready.
     pub async fn start_with(&mut self, command: impl Fn(&Self) -> Command) -> Server {
         let deadline = Instant::now() + DEADLINE;
@@ -90,8 +108,18 @@ impl Place {
 
     /// A client with the token of the user who may do everything.
     pub fn client(&self, protocol: Protocol) -> Client {
+        self.anonymous(protocol).with_token(TOKEN)
+    }
+
+    /// A client that shows nothing of itself.
+    pub fn anonymous(&self, protocol: Protocol) -> Client {
+        self.shown(protocol, None)
+    }
+
+    /// A client that shows a certificate.
+    pub fn shown(&self, protocol: Protocol, certificate: Option<(String, String)>) -> Client {
         let ca = fs::read_to_string(self.data().join("pki/ca.crt")).unwrap();
-        Client::new(self.port, protocol, &Trust { ca, certificate: None }).with_token(TOKEN)
+        Client::new(self.port, protocol, &Trust { ca, certificate })
     }
 }
 
@@ -159,6 +187,13 @@ impl Server {
     /// What servers of this place have written to standard error so far.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
+    /// The resident memory of the process, in kilobytes.
+    pub fn resident(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
     /// A panic is told by its message, even where something caught it.
