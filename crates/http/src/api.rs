@@ -231,7 +231,9 @@ impl Api {
 
     async fn dispatch(&self, mut call: Call) -> Result<Response<Body>, Status> {
         self.access.decide(&call.cx.user, &call.info, call.trail.as_deref())?;
-        let result = if call.info.is_resource {
+        let result = if call.info.path.starts_with("//") {
+            Ok(respond::page_not_found())
+        } else if call.info.is_resource {
             self.resource(&mut call).await
         } else {
             handlers::documents::answer(self, &call).await

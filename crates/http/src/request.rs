@@ -16,7 +16,7 @@ pub struct RequestInfo {
     pub resource: String,
     pub subresource: String,
     pub name: String,
-    /// The path as it was sent, without the query.
+    /// The path without its escapes, and without the query: what rules for paths are held against.
     pub path: String,
     /// The old form of a watch: `/api/v1/watch/…`.
     pub watch_path: bool,
@@ -24,9 +24,10 @@ pub struct RequestInfo {
 
 impl RequestInfo {
     pub fn parse(method: &Method, path: &str, query: &Query) -> Self {
-        let mut info = Self { verb: method.as_str().to_lowercase(), path: path.to_owned(), ..Self::default() };
-        let parts: Vec<String> = path.split('/').filter(|p| !p.is_empty()).map(crate::query::decode_path).collect();
-        let mut parts = parts.iter().map(String::as_str);
+        let path = crate::query::decode_path(path);
+        let mut info = Self { verb: method.as_str().to_lowercase(), path: path.clone(), ..Self::default() };
+        // An empty part within is a part: `/api//v1` is not `/api/v1`.
+        let mut parts = path.trim_matches('/').split('/');
         match parts.next() {
             Some("api") => {}
             Some("apis") => match parts.next() {
@@ -140,6 +141,10 @@ mod tests {
         );
         check(Method::GET, "/api/v1/watch/namespaces/a/pods/p", ("watch", "", "a", "pods", "p", ""));
         check(Method::GET, "/healthz", ("get", "", "", "", "", ""));
+        check(Method::GET, "/api/v1/namespaces%2Fa/pods", ("list", "", "a", "pods", "", ""));
+        check(Method::GET, "/api%2Fv1/pods/", ("list", "", "", "pods", "", ""));
+        check(Method::GET, "/api//v1", ("list", "", "", "v1", "", ""));
+        check(Method::GET, "/apis/apps/v1//deployments", ("get", "apps", "", "", "deployments", ""));
         check(Method::GET, "/api/v1/pods?fieldSelector=metadata.name%3Dx", ("list", "", "", "pods", "x", ""));
     }
 }
