@@ -303,9 +303,9 @@ impl Api {
             "create" => has("create") && info.name.is_empty() && !across,
             "deletecollection" => has("deletecollection") && !across,
             "update" | "patch" | "delete" => on_object && has(&info.verb),
-            verb => has(verb),
+            verb => has(verb) && call.method == Method::GET,
         };
-        if allowed && call.method != Method::HEAD { Ok(()) } else { Err(Status::method_not_allowed()) }
+        if allowed { Ok(()) } else { Err(Status::method_not_allowed()) }
     }
 
     /// The whole body of a request, within the limit.

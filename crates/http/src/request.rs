@@ -97,7 +97,8 @@ impl RequestInfo {
 fn verb(method: &Method, info: &RequestInfo, query: &Query) -> String {
     let named = !info.name.is_empty();
     let verb = match *method {
-        Method::GET | Method::HEAD if info.watch_path => "watch",
+        // Whatever the method: what cannot be watched is said by the handler.
+        _ if info.watch_path => "watch",
         Method::GET | Method::HEAD if named => "get",
         Method::GET | Method::HEAD if query.get("watch").is_some_and(|w| !matches!(w, "false" | "0")) => "watch",
         Method::GET | Method::HEAD => "list",
@@ -140,6 +141,7 @@ mod tests {
             ("patch", "apps", "a", "deployments", "d", "scale"),
         );
         check(Method::GET, "/api/v1/watch/namespaces/a/pods/p", ("watch", "", "a", "pods", "p", ""));
+        check(Method::POST, "/api/v1/watch/namespaces/a/pods", ("watch", "", "a", "pods", "", ""));
         check(Method::GET, "/healthz", ("get", "", "", "", "", ""));
         check(Method::GET, "/api/v1/namespaces%2Fa/pods", ("list", "", "a", "pods", "", ""));
         check(Method::GET, "/api%2Fv1/pods/", ("list", "", "", "pods", "", ""));
