@@ -21,13 +21,6 @@ pub struct Dependencies {
     pub unreachable_toleration_seconds: i64,
 }
 
-impl Dependencies {
-    /// With upstream's defaults.
-    pub fn new(authorizes: Arc<dyn Authorizes>) -> Self {
-        Self { authorizes, not_ready_toleration_seconds: 300, unreachable_toleration_seconds: 300 }
-    }
-}
-
 /// The chain that the flags ask for.
 pub fn chain(enable: &[String], disable: &[String], deps: Dependencies) -> Result<Chain, String> {
     let errors = refusals(enable, disable);
@@ -143,10 +136,17 @@ mod tests {
         "DefaultIngressClass",
     ];
 
+    fn dependencies() -> Dependencies {
+        Dependencies {
+            authorizes: Arc::new(Allowed::nothing()),
+            not_ready_toleration_seconds: 300,
+            unreachable_toleration_seconds: 300,
+        }
+    }
+
     fn made(enable: &[&str], disable: &[&str]) -> Result<Vec<&'static str>, String> {
         let owned = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
-        let deps = Dependencies::new(Arc::new(Allowed::nothing()));
-        chain(&owned(enable), &owned(disable), deps).map(|chain| chain.names().collect())
+        chain(&owned(enable), &owned(disable), dependencies()).map(|chain| chain.names().collect())
     }
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(made(&[], &["ServiceAccount"]), Ok(without));
         let longer = Chain::new(vec![Arc::new(Priority)]).with(Arc::new(NamespaceLifecycle));
         assert_eq!(longer.names().collect::<Vec<_>>(), ["Priority", "NamespaceLifecycle"]);
-        let deps = Dependencies::new(Arc::new(Allowed::nothing()));
+        let deps = dependencies();
         for (name, build) in PLUGINS {
             assert!(build.is_none_or(|build| build(&deps).name() == *name), "{name}");
         }

@@ -3,6 +3,7 @@
 //! A credential that nobody knows is refused, also where no credential would have been needed: a wrong token is a 401 on
 //! `/healthz` too. Only a request without any credential is anonymous. What is wrong is for the log, never for the client.
 
+mod authorities;
 mod bearer;
 mod certificate;
 mod csv;
@@ -13,6 +14,7 @@ mod service_account;
 mod static_tokens;
 mod token_request;
 
+pub use authorities::{Authorities, AuthorityError, PeerCertificates};
 pub use bearer::{Presented, authorization_token, websocket_token};
 pub use certificate::{ClientCertificates, user_from_certificate};
 pub use csv::CsvError;
@@ -29,8 +31,8 @@ use crate::User;
 /// One thing that a client shows to say who it is.
 #[derive(Clone, Copy)]
 pub enum Credential<'r> {
-    /// The certificate (DER) of the peer, whose chain the TLS layer has verified against the client CAs.
-    Certificate(&'r [u8]),
+    /// What the peer showed; the TLS layer has verified that it holds the key, and nothing else.
+    Certificate(&'r PeerCertificates),
     Token(&'r str),
 }
 

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use pawl_auth::authn::{
-    Authentication, BoundKind, BoundObject, ClientCertificates, Objects, Presented, ServiceAccountTokens, StaticTokens,
-    public_keys, user_from_certificate,
+    Authentication, Authorities, BoundKind, BoundObject, ClientCertificates, Objects, PeerCertificates, Presented,
+    ServiceAccountTokens, StaticTokens, public_keys, user_from_certificate,
 };
 use pawl_auth::modes::{Chain, Mode};
 use pawl_auth::rbac::{Index, Kind, Rule, covers};
@@ -27,7 +27,9 @@ fn authentication() -> Authentication {
     let audiences = vec!["api".to_owned()];
     let accounts = ServiceAccountTokens::new(vec!["i".to_owned()], keys, audiences.clone(), Arc::new(Everything));
     let tokens = StaticTokens::parse("f", "secret,alice,1\n").unwrap().with_audiences(audiences.clone());
-    Authentication::new(vec![Box::new(ClientCertificates), Box::new(tokens), Box::new(accounts)], true, audiences)
+    let authorities = Arc::new(Authorities::from_pem(include_str!("keys/ec256.crt.pem")).unwrap());
+    let certificates = ClientCertificates(authorities);
+    Authentication::new(vec![Box::new(certificates), Box::new(tokens), Box::new(accounts)], true, audiences)
 }
 
 /// Tokens that look like one of ours: a header, claims with our issuer, some signature.
@@ -122,10 +124,11 @@ proptest! {
 
     #[test]
     fn headers_never_panic(authorization in any::<String>(), protocols in any::<String>(), name in any::<String>(), bytes in any::<Vec<u8>>()) {
+        let certificates = PeerCertificates::new(&[bytes.clone().into()]);
         let presented = Presented {
             authorization: Some(&authorization),
             websocket_protocols: &[&protocols],
-            certificate: Some(&bytes),
+            certificate: certificates.as_ref(),
         };
         let _ = authentication().request(&presented);
         let _ = user_from_certificate(&bytes);

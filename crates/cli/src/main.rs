@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use pawl_server::flags::{Given, help};
 use pawl_server::{Running, Settings};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::Level;
 
 #[global_allocator]
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     if let Err(why) = log_to_stderr(&given) {
         return fail(&why);
     }
+    raise_file_limit();
     // Two workers: beyond that the store and the kernel are what there is to wait for.
     let threads = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 8));
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -52,6 +54,13 @@ fn main() -> ExitCode {
     }
 }
 
+/// As many connections as the system allows at all: the usual limit is for programs that cannot cope with more, and a
+/// thousand idle clients would shut everybody out. What cannot be raised stays as it is.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
 /// The three lines that a new user needs.
 fn announce(running: &Running) {
     say(&format!(
@@ -62,7 +71,7 @@ fn announce(running: &Running) {
 }
 
 fn log_to_stderr(given: &Given) -> Result<(), String> {
-    let level = match given.number("v")? {
+    let level = match given.number::<u64>("v")? {
         0..=1 => Level::INFO,
         2..=5 => Level::DEBUG,
         _ => Level::TRACE,

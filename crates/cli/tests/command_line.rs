@@ -144,3 +144,22 @@ async fn under_the_name_kube_apiserver_it_serves() {
     assert_eq!((&version["major"], &version["minor"]), (&"1".into(), &"36".into()));
     server.stop().await;
 }
+
+/// The usual limit is a thousand open files; idle connections must not use it up.
+#[tokio::test(flavor = "multi_thread")]
+async fn as_many_files_may_be_open_as_the_system_allows() {
+    let mut place = Place::new();
+    let server = place
+        .start_with(|place| {
+            let inner = place.command();
+            let mut command = Command::new("sh");
+            command.args(["-c", "ulimit -Sn 64; exec \"$0\" \"$@\""]).arg(inner.get_program()).args(inner.get_args());
+            command
+        })
+        .await;
+    let limits = server.proc("limits");
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let [soft, hard, ..] = line.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{line}") };
+    assert_eq!(soft, hard);
+    server.stop().await;
+}

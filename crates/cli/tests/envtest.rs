@@ -19,46 +19,10 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Command;
 
-use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
-    PKCS_ECDSA_P256_SHA256,
-};
+use rcgen::ExtendedKeyUsagePurpose;
 use serde_json::json;
+use server::authority::{Authority, Request};
 use server::{Client, Place, Protocol, Server, Trust};
-
-/// An authority of the kind that envtest makes: ECDSA P-256, keys as PKCS#8.
-struct Authority {
-    certificate: String,
-    issuer: Issuer<'static, KeyPair>,
-}
-
-impl Authority {
-    fn new(name: &str) -> Self {
-        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
-        let mut params = CertificateParams::default();
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
-        let certificate = params.self_signed(&key).unwrap().pem();
-        Self { certificate, issuer: Issuer::new(params, key) }
-    }
-
-    /// A certificate and its key, as PEM.
-    fn sign(&self, user: &str, groups: &[&str], names: &[&str], usage: ExtendedKeyUsagePurpose) -> (String, String) {
-        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
-        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let mut params = CertificateParams::new(names).unwrap();
-        params.distinguished_name.push(DnType::CommonName, user);
-        for group in groups {
-            params.distinguished_name.push(DnType::OrganizationName, *group);
-        }
-        params.extended_key_usages = vec![usage];
-        let certificate = params.signed_by(&key, &self.issuer).unwrap().pem();
-        let key = key.serialize_pem();
-        assert!(key.starts_with("-----BEGIN PRIVATE KEY-----"), "PKCS#8");
-        (certificate, key)
-    }
-}
 
 /// A server as a test suite in Go has it.
 struct Environment {
@@ -74,20 +38,20 @@ impl Environment {
         let certificates = place.path("certificates");
         fs::create_dir(&certificates).unwrap();
         let (serving, clients) = (Authority::new("serving-ca"), Authority::new("client-ca"));
-        let (certificate, key) = serving.sign(
-            "kube-apiserver",
-            &[],
-            &["localhost", "127.0.0.1", "kubernetes.default.svc"],
-            ExtendedKeyUsagePurpose::ServerAuth,
-        );
+        let (certificate, key) = serving.sign(&Request {
+            user: "kube-apiserver",
+            names: &["localhost", "127.0.0.1", "kubernetes.default.svc"],
+            usage: ExtendedKeyUsagePurpose::ServerAuth,
+            ..Request::default()
+        });
         fs::write(certificates.join("apiserver.crt"), certificate).unwrap();
         fs::write(certificates.join("apiserver.key"), key).unwrap();
         fs::write(certificates.join("client-cert-auth-ca.crt"), &clients.certificate).unwrap();
-        let (certificate, key) = serving.sign("sa-signer", &[], &[], ExtendedKeyUsagePurpose::ClientAuth);
+        let (certificate, key) = serving.sign(&Request { user: "sa-signer", ..Request::default() });
         assert!(certificate.starts_with("-----BEGIN CERTIFICATE-----"));
         fs::write(certificates.join("sa-signer.crt"), certificate).unwrap();
         fs::write(certificates.join("sa-signer.key"), key).unwrap();
-        let admin = clients.sign("admin", &["system:masters"], &[], ExtendedKeyUsagePurpose::ClientAuth);
+        let admin = clients.sign(&Request { user: "admin", groups: &["system:masters"], ..Request::default() });
         let mut server = place.launch(command(&place, certificates));
         let anonymous =
             Client::new(place.port, Protocol::Http1, &Trust { ca: serving.certificate.clone(), certificate: None });
@@ -145,11 +109,10 @@ async fn a_suite_finds_what_it_needs_and_stops_cleanly() {
     // A user that the suite adds is somebody else, and a stranger is nobody.
     let anonymous = Client::new(place.port, Protocol::Http2, &Trust { certificate: None, ..admin.clone() });
     assert_eq!(anonymous.get("/api/v1/namespaces/default/configmaps/x").await.unwrap().code, 403);
-    let stranger =
-        Authority::new("stranger").sign("admin", &["system:masters"], &[], ExtendedKeyUsagePurpose::ClientAuth);
+    let request = Request { user: "admin", groups: &["system:masters"], ..Request::default() };
+    let stranger = Authority::new("stranger").sign(&request);
     let stranger = Client::new(place.port, Protocol::Http1, &Trust { certificate: Some(stranger), ..admin.clone() });
-    let answer = stranger.get("/api/v1/namespaces/default/configmaps/x").await;
-    assert!(answer.as_ref().map_or(true, |answer| answer.code == 401), "{answer:?}");
+    stranger.get("/api/v1/namespaces/default/configmaps/x").await.unwrap().expect(401);
 
     server.signal(server::Signal::TERM);
     // What is left of the stream is events and a clean end.

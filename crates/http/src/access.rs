@@ -24,20 +24,13 @@ pub struct Access {
     pub impersonation: Impersonation,
 }
 
-/// The user that a request acts as.
-pub(crate) struct Acting {
-    pub user: User,
-    /// Who really sent it, when that is somebody else.
-    pub impersonator: Option<User>,
-}
-
 impl Access {
-    /// Who a request is from, and whom it acts as.
-    pub(crate) fn identify(&self, headers: &HeaderMap, peer: &Peer, info: &RequestInfo) -> Result<Acting, Status> {
+    /// Who a request is from.
+    pub(crate) fn authenticate(&self, headers: &HeaderMap, peer: &Peer) -> Result<User, Status> {
         let protocols: Vec<&str> =
             headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|v| v.to_str().ok()).collect();
         let presented = Presented {
-            certificate: peer.certificate.as_deref(),
+            certificate: peer.certificate.as_ref(),
             authorization: headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok()),
             websocket_protocols: &protocols,
         };
@@ -45,13 +38,20 @@ impl Access {
             tracing::debug!(%why, "unknown credentials");
             Status::unauthorized()
         })?;
+        Ok(identity.user)
+    }
+
+    /// Whom a request acts as, where that is somebody else.
+    pub(crate) fn impersonate(
+        &self,
+        sender: &User,
+        headers: &HeaderMap,
+        info: &RequestInfo,
+    ) -> Result<Option<User>, Status> {
         let named = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-        let Some(wanted) = impersonation::wanted(named)? else {
-            return Ok(Acting { user: identity.user, impersonator: None });
-        };
-        let asked = attributes(&identity.user, info);
-        let impersonated = self.impersonation.check(&*self.chain, &asked, &wanted)?;
-        Ok(Acting { user: impersonated.user, impersonator: Some(identity.user) })
+        let Some(wanted) = impersonation::wanted(named)? else { return Ok(None) };
+        let impersonated = self.impersonation.check(&*self.chain, &attributes(sender, info), &wanted)?;
+        Ok(Some(impersonated.user))
     }
 
     /// Whether the user may make the request.
@@ -64,9 +64,16 @@ impl Access {
         decision.require(&asked)
     }
 
-    /// Whether the user may do something else to the object of a request: the verbs that no method has.
+    /// Whether the user may also do something else to the object of a request.
     pub(crate) fn may(&self, user: &User, verb: &str, info: &RequestInfo) -> Result<(), Status> {
         let asked = Attributes { verb, ..attributes(user, info) };
+        self.chain.authorize(&asked).require(&asked)
+    }
+
+    /// Whether the user may delete in spite of liens. It is the object itself that counts: who may do everything to
+    /// `pods/eviction` may not ignore the liens on pods.
+    pub(crate) fn may_ignore_liens(&self, user: &User, info: &RequestInfo) -> Result<(), Status> {
+        let asked = Attributes { verb: "ignore-liens", subresource: "", ..attributes(user, info) };
         self.chain.authorize(&asked).require(&asked)
     }
 

@@ -9,6 +9,7 @@ use http::header::HeaderValue;
 use http::{HeaderMap, HeaderName, Method, Request, Response};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
+use pawl_auth::authn::PeerCertificates;
 use pawl_meta::Status;
 use pawl_registry::{Context, Registry, Served};
 use serde_json::Value;
@@ -29,11 +30,11 @@ use crate::respond;
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
 /// Who is on the other end of a connection.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Peer {
     pub address: Option<SocketAddr>,
-    /// The verified client certificate, if one was shown.
-    pub certificate: Option<Vec<u8>>,
+    /// The certificates of the client, if it showed any; nobody has verified them yet.
+    pub certificate: Option<PeerCertificates>,
 }
 
 /// Documents that say what is served; built when asked for.
@@ -153,8 +154,9 @@ impl Api {
         let measured = Arc::clone(&info);
         let in_flight = self.metrics.start(&measured);
         let audit_id = audit_id(&parts.headers);
-        // Only the audit log shows it.
-        let uri = if self.audit.is_some() { parts.uri.to_string() } else { String::new() };
+        // Over HTTP/2 the URI names the host too.
+        let uri = parts.uri.path_and_query().map(ToString::to_string).filter(|_| self.audit.is_some());
+        let uri = uri.unwrap_or_default();
         let origin = Origin { audit_id: &audit_id, uri: &uri, peer };
         let result = self.admit(parts.method, parts.headers, info, query, body, &origin).await;
         let mut response = match result {
@@ -180,38 +182,43 @@ impl Api {
         body: Incoming,
         origin: &Origin<'_>,
     ) -> Result<Response<Body>, Status> {
-        let acting = self.access.identify(&headers, origin.peer, &info)?;
+        let sender = self.access.authenticate(&headers, origin.peer).inspect_err(|_| {
+            if let Some(audit) = &self.audit {
+                audit.refused(&info, &headers, origin);
+            }
+        })?;
+        let acting = self.access.impersonate(&sender, &headers, &info);
         let trail = self.audit.as_ref().and_then(|audit| {
-            let sender = acting.impersonator.as_ref().unwrap_or(&acting.user);
-            let acting_as = acting.impersonator.as_ref().map(|_| &acting.user);
-            Trail::start(audit, sender, acting_as, &info, &headers, origin)
+            let acting_as = acting.as_ref().ok().and_then(Option::as_ref);
+            Trail::start(audit, &sender, acting_as, &info, &headers, origin)
         });
         let long_running = info.is_long_running();
-        let _permit = if long_running || !info.is_resource {
-            None
-        } else {
-            let pool = if info.is_mutating() { &self.mutating } else { &self.reading };
-            let refused = || Status::too_many_requests("Too many requests, please try again later.", 1);
-            Some(pool.try_acquire().map_err(|_| refused())?)
-        };
-        let call = Call {
-            info,
-            query,
-            headers,
-            body: Some(body),
-            cx: Context::new(acting.user),
-            method,
-            trail: trail.clone(),
-        };
-        let timeout = self.limits.request_timeout;
-        let result = match () {
-            () if long_running => self.dispatch(call).await,
-            () => self.within(timeout, self.dispatch(call)).await,
+        let result = match acting {
+            Ok(acting) => {
+                let cx = Context::new(acting.unwrap_or(sender));
+                self.serve(Call { info, query, headers, body: Some(body), cx, method, trail: trail.clone() }).await
+            }
+            Err(status) => Err(status),
         };
         if let Some(trail) = &trail {
-            note(trail, &result, long_running);
+            trail.note(&result, long_running);
         }
         result
+    }
+
+    /// Answers somebody who is known, if there is room for one more.
+    async fn serve(&self, call: Call) -> Result<Response<Body>, Status> {
+        if call.info.is_long_running() {
+            return self.dispatch(call).await;
+        }
+        let _permit = if call.info.is_resource {
+            let pool = if call.info.is_mutating() { &self.mutating } else { &self.reading };
+            let refused = || Status::too_many_requests("Too many requests, please try again later.", 1);
+            Some(pool.try_acquire().map_err(|_| refused())?)
+        } else {
+            None
+        };
+        self.within(self.limits.request_timeout, self.dispatch(call)).await
     }
 
     async fn within(
@@ -230,11 +237,16 @@ impl Api {
 
     async fn dispatch(&self, mut call: Call) -> Result<Response<Body>, Status> {
         self.access.decide(&call.cx.user, &call.info, call.trail.as_deref())?;
-        let result = if call.info.is_resource {
+        let result = if call.info.path.starts_with("//") {
+            Ok(respond::page_not_found())
+        } else if call.info.is_resource {
             self.resource(&mut call).await
         } else {
             handlers::documents::answer(self, &call).await
         };
+        if let Some(trail) = &call.trail {
+            trail.annotate(call.cx.take_notes());
+        }
         let warnings = call.cx.take_warnings();
         match result {
             Ok(mut response) => {
@@ -300,9 +312,9 @@ impl Api {
             "create" => has("create") && info.name.is_empty() && !across,
             "deletecollection" => has("deletecollection") && !across,
             "update" | "patch" | "delete" => on_object && has(&info.verb),
-            verb => has(verb),
+            verb => has(verb) && call.method == Method::GET,
         };
-        if allowed && call.method != Method::HEAD { Ok(()) } else { Err(Status::method_not_allowed()) }
+        if allowed { Ok(()) } else { Err(Status::method_not_allowed()) }
     }
 
     /// The whole body of a request, within the limit.
@@ -357,22 +369,6 @@ impl Api {
 fn audit_id(headers: &HeaderMap) -> String {
     let given = headers.get(AUDIT_ID).and_then(|v| v.to_str().ok()).filter(|v| !v.is_empty() && v.len() <= 64);
     given.map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned)
-}
-
-/// Notes on the trail what was answered.
-fn note(trail: &Trail, result: &Result<Response<Body>, Status>, long_running: bool) {
-    match result {
-        Ok(response) => {
-            trail.answered(response.status().as_u16(), || match response.body() {
-                Body::Full(bytes) => serde_json::from_slice(bytes).ok(),
-                _ => None,
-            });
-            if long_running {
-                trail.started();
-            }
-        }
-        Err(status) => trail.answered(status.code, || Some(status.to_value())),
-    }
 }
 
 impl Call {

@@ -1,17 +1,19 @@
 //! The audit trail of a request: what was asked, by whom, what was decided and answered.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use http::HeaderMap;
-use http::header::USER_AGENT;
+use http::header::{AUTHORIZATION, USER_AGENT};
+use http::{HeaderMap, Response};
 use pawl_audit::{AuditLog, Policy, Record, Request, Stage, annotations, source_ips};
 use pawl_auth::{Decision, User};
-use pawl_meta::time;
+use pawl_meta::{Status, time};
 use pawl_registry::type_of;
 use serde_json::Value;
 
 use crate::access::attributes;
 use crate::api::Peer;
+use crate::body::Body;
 use crate::negotiation::{Media, body_media};
 use crate::request::RequestInfo;
 
@@ -19,6 +21,31 @@ use crate::request::RequestInfo;
 pub struct Audit {
     pub policy: Policy,
     pub log: AuditLog,
+}
+
+impl Audit {
+    /// Records a request whose sender is nobody: what was tried, not by whom.
+    pub(crate) fn refused(&self, info: &RequestInfo, headers: &HeaderMap, origin: &Origin<'_>) {
+        let nobody = User::default();
+        let Some(mut record) = self.record(&nobody, info, headers, origin) else { return };
+        record.response_text(401, "", "", &attempted(headers, origin.peer));
+        if let Some(line) = record.line(Stage::ResponseStarted) {
+            self.log.write(line);
+        }
+    }
+
+    fn record(&self, user: &User, info: &RequestInfo, headers: &HeaderMap, origin: &Origin<'_>) -> Option<Record> {
+        let asked = attributes(user, info);
+        let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
+        let request = Request {
+            audit_id: origin.audit_id,
+            uri: origin.uri,
+            user_agent: text(USER_AGENT.as_str()).unwrap_or_default(),
+            source_ips: source_ips(text("x-forwarded-for"), text("x-real-ip"), origin.peer.address.map(|a| a.ip())),
+            received: time::now_micro(),
+        };
+        Record::start(self.policy.evaluate(&asked), &asked, request)
+    }
 }
 
 /// The trail of one request. When it is dropped, the request is complete.
@@ -44,16 +71,7 @@ impl Trail {
         headers: &HeaderMap,
         origin: &Origin<'_>,
     ) -> Option<Arc<Self>> {
-        let asked = attributes(user, info);
-        let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
-        let request = Request {
-            audit_id: origin.audit_id,
-            uri: origin.uri,
-            user_agent: text(USER_AGENT.as_str()).unwrap_or_default(),
-            source_ips: source_ips(text("x-forwarded-for"), text("x-real-ip"), origin.peer.address.map(|a| a.ip())),
-            received: time::now_micro(),
-        };
-        let mut record = Record::start(audit.policy.evaluate(&asked), &asked, request)?;
+        let mut record = audit.record(user, info, headers, origin)?;
         if let Some(acting) = acting {
             record.impersonated(acting, "");
         }
@@ -67,6 +85,12 @@ impl Trail {
         let mut record = self.record();
         record.annotate(annotations::DECISION, word);
         record.annotate(annotations::REASON, decision.reason());
+    }
+
+    /// Adds what the work itself had to tell.
+    pub(crate) fn annotate(&self, notes: BTreeMap<&'static str, String>) {
+        let mut record = self.record();
+        notes.into_iter().for_each(|(key, text)| record.annotate(key, text));
     }
 
     /// Takes note of a body, as far as the policy wants it.
@@ -87,17 +111,28 @@ impl Trail {
         }
     }
 
-    /// Takes note of the answer. `body` is only looked at when the policy wants it, or it is an error.
-    pub(crate) fn answered(&self, code: u16, body: impl FnOnce() -> Option<Value>) {
+    /// Takes note of what was answered.
+    pub(crate) fn note(&self, result: &Result<Response<Body>, Status>, long_running: bool) {
+        match result {
+            Ok(response) => {
+                self.answered(response.status().as_u16(), || match response.body() {
+                    Body::Full(bytes) => serde_json::from_slice(bytes).ok(),
+                    _ => None,
+                });
+                if long_running {
+                    self.write(Stage::ResponseStarted);
+                }
+            }
+            Err(status) => self.answered(status.code, || Some(status.to_value())),
+        }
+    }
+
+    /// `body` is only looked at when the policy wants it, or it is an error.
+    fn answered(&self, code: u16, body: impl FnOnce() -> Option<Value>) {
         let mut record = self.record();
         let wanted = code >= 400 || record.level() >= pawl_audit::Level::RequestResponse;
         let body = if wanted { body() } else { None };
         record.response(code, body.as_ref());
-    }
-
-    /// An answer that goes on has begun.
-    pub(crate) fn started(&self) {
-        self.write(Stage::ResponseStarted);
     }
 
     fn write(&self, stage: Stage) {
@@ -115,6 +150,18 @@ impl Trail {
 impl Drop for Trail {
     fn drop(&mut self) {
         self.write(Stage::ResponseComplete);
+    }
+}
+
+/// With which credentials somebody tried to be known.
+fn attempted(headers: &HeaderMap, peer: &Peer) -> String {
+    let authorization = headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let scheme = authorization.trim().split_once(' ').map(|(scheme, _)| scheme.to_ascii_lowercase());
+    let header = scheme.filter(|scheme| matches!(scheme.as_str(), "basic" | "bearer"));
+    let certificate = peer.certificate.as_ref().map(|_| "x509".to_owned());
+    match header.into_iter().chain(certificate).collect::<Vec<_>>().as_slice() {
+        [] => "Authentication failed, no credentials provided".to_owned(),
+        methods => format!("Authentication failed, attempted: {}", methods.join(", ")),
     }
 }
 

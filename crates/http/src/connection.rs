@@ -8,6 +8,7 @@ use std::time::Duration;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
+use pawl_auth::authn::PeerCertificates;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
@@ -112,7 +113,7 @@ async fn connection(
         }
         Err(_) => return,
     };
-    let certificate = stream.get_ref().1.peer_certificates().and_then(|c| c.first()).map(|c| c.to_vec());
+    let certificate = stream.get_ref().1.peer_certificates().and_then(PeerCertificates::new);
     let peer = Arc::new(Peer { address: Some(address), certificate });
     let mut stopping = api.health.stopping();
     let service = service_fn(move |request| {

@@ -49,7 +49,7 @@ impl Health {
 
     /// Answers a health path; `None` when it is none.
     pub fn answer(&self, path: &str, query: &Query) -> Option<Response<Body>> {
-        let mut parts = path.trim_matches('/').splitn(2, '/');
+        let mut parts = path.strip_prefix('/')?.splitn(2, '/');
         let root = parts.next().filter(|r| matches!(*r, "livez" | "readyz" | "healthz"))?;
         let mut results: Vec<(&str, Result<(), String>)> =
             self.checks.iter().map(|(name, check)| (*name, check())).collect();

@@ -16,7 +16,7 @@ pub struct RequestInfo {
     pub resource: String,
     pub subresource: String,
     pub name: String,
-    /// The path as it was sent, without the query.
+    /// The path without its escapes, and without the query: what rules for paths are held against.
     pub path: String,
     /// The old form of a watch: `/api/v1/watch/…`.
     pub watch_path: bool,
@@ -24,9 +24,10 @@ pub struct RequestInfo {
 
 impl RequestInfo {
     pub fn parse(method: &Method, path: &str, query: &Query) -> Self {
-        let mut info = Self { verb: method.as_str().to_lowercase(), path: path.to_owned(), ..Self::default() };
-        let parts: Vec<String> = path.split('/').filter(|p| !p.is_empty()).map(crate::query::decode_path).collect();
-        let mut parts = parts.iter().map(String::as_str);
+        let path = crate::query::decode_path(path);
+        let mut info = Self { verb: method.as_str().to_lowercase(), path: path.clone(), ..Self::default() };
+        // An empty part within is a part: `/api//v1` is not `/api/v1`.
+        let mut parts = path.trim_matches('/').split('/');
         match parts.next() {
             Some("api") => {}
             Some("apis") => match parts.next() {
@@ -96,7 +97,8 @@ impl RequestInfo {
 fn verb(method: &Method, info: &RequestInfo, query: &Query) -> String {
     let named = !info.name.is_empty();
     let verb = match *method {
-        Method::GET | Method::HEAD if info.watch_path => "watch",
+        // Whatever the method: what cannot be watched is said by the handler.
+        _ if info.watch_path => "watch",
         Method::GET | Method::HEAD if named => "get",
         Method::GET | Method::HEAD if query.get("watch").is_some_and(|w| !matches!(w, "false" | "0")) => "watch",
         Method::GET | Method::HEAD => "list",
@@ -139,7 +141,12 @@ mod tests {
             ("patch", "apps", "a", "deployments", "d", "scale"),
         );
         check(Method::GET, "/api/v1/watch/namespaces/a/pods/p", ("watch", "", "a", "pods", "p", ""));
+        check(Method::POST, "/api/v1/watch/namespaces/a/pods", ("watch", "", "a", "pods", "", ""));
         check(Method::GET, "/healthz", ("get", "", "", "", "", ""));
+        check(Method::GET, "/api/v1/namespaces%2Fa/pods", ("list", "", "a", "pods", "", ""));
+        check(Method::GET, "/api%2Fv1/pods/", ("list", "", "", "pods", "", ""));
+        check(Method::GET, "/api//v1", ("list", "", "", "v1", "", ""));
+        check(Method::GET, "/apis/apps/v1//deployments", ("get", "apps", "", "", "deployments", ""));
         check(Method::GET, "/api/v1/pods?fieldSelector=metadata.name%3Dx", ("list", "", "", "pods", "x", ""));
     }
 }

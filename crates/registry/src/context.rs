@@ -1,5 +1,6 @@
 //! Who asks for what: the first argument of every operation.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 pub use pawl_auth::User;
@@ -12,7 +13,11 @@ pub struct Context {
     pub manager: String,
     pub dry_run: bool,
     warnings: Mutex<Vec<String>>,
+    notes: Mutex<BTreeMap<&'static str, String>>,
 }
+
+/// More is not kept of a note.
+const MAX_NOTE: usize = 16 * 1024;
 
 impl Context {
     pub fn new(user: User) -> Self {
@@ -36,6 +41,22 @@ impl Context {
         if !warnings.contains(&text) {
             warnings.push(text);
         }
+    }
+
+    /// Tells the audit log something; what has the same key stands in one text.
+    pub fn note(&self, key: &'static str, text: &str) {
+        let mut notes = self.notes.lock().unwrap_or_else(|e| e.into_inner());
+        let note = notes.entry(key).or_default();
+        match note.len() + text.len() {
+            0..MAX_NOTE if note.is_empty() => note.push_str(text),
+            0..MAX_NOTE => note.extend(["; ", text]),
+            _ if note.ends_with("; ...") => {}
+            _ => note.push_str("; ..."),
+        }
+    }
+
+    pub fn take_notes(&self) -> BTreeMap<&'static str, String> {
+        std::mem::take(&mut self.notes.lock().unwrap_or_else(|e| e.into_inner()))
     }
 
     pub fn take_warnings(&self) -> Vec<String> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pawl_admission::{Attributes, Operation};
 use pawl_deletion::{DeleteOptions, Deletion, Grace, Traits, Verdict};
 use pawl_kv::Expect;
-use pawl_meta::object::Meta;
+use pawl_meta::object::{Meta, Object};
 use pawl_meta::{Cause, Details, Errors, Status, time};
 
 use crate::storage::{Put, Written};
@@ -30,6 +30,9 @@ pub struct CollectionDeleted {
     pub revision: pawl_kv::Revision,
     pub entries: Vec<Arc<Entry>>,
 }
+
+/// The annotation of the audit log that names the liens that were ignored.
+const IGNORED_LIENS: &str = "apiserver.k8s.io/ignored-liens";
 
 /// A deletion without preconditions is tried again when somebody was faster.
 const ATTEMPTS: usize = 100;
@@ -105,7 +108,11 @@ impl Registry {
             if let Some(attention) = attention {
                 attention.ended(&written);
             }
-            match written? {
+            let written = written?;
+            if matches!(written, Written::Applied(_)) && request.options.ignore_liens {
+                note_liens(cx, &key, &old);
+            }
+            match written {
                 Written::Applied(revision) if gone => {
                     // A deletion that was under way and is cut short changes the object before it goes.
                     return Ok(Deleted::Gone(shown(if was_deleting { revision } else { entry.revision })));
@@ -159,6 +166,14 @@ impl Registry {
             causes: held,
             ..Details::default()
         }))
+    }
+}
+
+/// Who deletes in spite of liens leaves a trace of which ones. A deletion that was under way needed nobody's leave.
+fn note_liens(cx: &Context, key: &str, old: &Object) {
+    let liens = old.meta_strings("liens");
+    if !liens.is_empty() && !old.is_deleting() {
+        cx.note(IGNORED_LIENS, &format!("{key}: {}", liens.join(", ")));
     }
 }
 

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use pawl_admission::{Authorizes, Permission};
+use pawl_admission::{Authorizes, NoPrivilegedContainers, Permission};
 use pawl_auth::authn::{
-    Authentication, Authenticator, BoundKind, BoundObject, ClientCertificates, Discovery, Objects, PublicKey,
-    ServiceAccountTokens, SigningKey, StaticTokens, TokenIssuer, public_keys,
+    Authentication, Authenticator, Authorities, BoundKind, BoundObject, ClientCertificates, Discovery, Objects,
+    PublicKey, ServiceAccountTokens, SigningKey, StaticTokens, TokenIssuer, public_keys,
 };
 use pawl_auth::impersonation::Impersonation;
 use pawl_auth::modes::{Chain, Mode};
@@ -24,7 +24,12 @@ use crate::{Error, Settings};
 const DEFAULT_ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
 /// Everything that decides about users.
-pub fn build(settings: &Settings, registry: &Arc<Registry>, chain: Arc<Chain>) -> Result<Access, Error> {
+pub fn build(
+    settings: &Settings,
+    registry: &Arc<Registry>,
+    chain: Arc<Chain>,
+    authorities: Arc<Authorities>,
+) -> Result<Access, Error> {
     let accounts = &settings.service_accounts;
     let signing = signing_key(settings)?;
     let mut keys: Vec<PublicKey> = Vec::new();
@@ -39,7 +44,7 @@ pub fn build(settings: &Settings, registry: &Arc<Registry>, chain: Arc<Chain>) -
     let audiences = if accounts.audiences.is_empty() { issuers.clone() } else { accounts.audiences.clone() };
     let issuer = issuers.first().cloned().unwrap_or_default();
     let openid = Discovery::new(&issuer, "", &settings.advertised(), &keys).ok();
-    let mut authenticators: Vec<Box<dyn Authenticator>> = vec![Box::new(ClientCertificates)];
+    let mut authenticators: Vec<Box<dyn Authenticator>> = vec![Box::new(ClientCertificates(authorities))];
     if let Some(path) = &settings.token_file {
         authenticators.push(Box::new(static_tokens(path, &audiences)?));
     }
@@ -48,7 +53,13 @@ pub fn build(settings: &Settings, registry: &Arc<Registry>, chain: Arc<Chain>) -
     Ok(Access {
         authentication: Authentication::new(authenticators, settings.anonymous, audiences.clone()),
         chain,
-        issuer: Some(TokenIssuer { issuer, key: signing, audiences, max_seconds: 0, extend: true }),
+        issuer: Some(TokenIssuer {
+            issuer,
+            key: signing,
+            audiences,
+            max_seconds: accounts.max_expiration.as_secs().try_into().unwrap_or(i64::MAX),
+            extend: accounts.extend_expiration,
+        }),
         openid,
         impersonation: Impersonation::new(),
     })
@@ -62,9 +73,16 @@ pub fn chain(settings: &Settings, index: Arc<Index>) -> Result<Arc<Chain>, Error
 
 /// The admission plugins that the flags choose, and the one that guards roles.
 pub fn admission(settings: &Settings, authorizers: &Arc<Chain>) -> Result<pawl_admission::Chain, Error> {
-    let dependencies = pawl_admission::Dependencies::new(Arc::new(Asks(Arc::clone(authorizers))));
+    let dependencies = pawl_admission::Dependencies {
+        authorizes: Arc::new(Asks(Arc::clone(authorizers))),
+        not_ready_toleration_seconds: settings.toleration_seconds.0,
+        unreachable_toleration_seconds: settings.toleration_seconds.1,
+    };
     let chain = pawl_admission::chain(&settings.enable_admission, &settings.disable_admission, dependencies);
-    let chain = chain.map_err(Error::Flag)?;
+    let mut chain = chain.map_err(Error::Flag)?;
+    if !settings.allow_privileged {
+        chain = chain.with(Arc::new(NoPrivilegedContainers));
+    }
     Ok(chain.with(Arc::new(NoEscalation { chain: Arc::clone(authorizers) })))
 }
 

@@ -16,9 +16,10 @@ use rcgen::{
 };
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::rustls::server::WebPkiClientVerifier;
-use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+use tokio_rustls::rustls::version::TLS13;
+use tokio_rustls::rustls::{ALL_VERSIONS, ServerConfig, SupportedProtocolVersion};
 
+use crate::client_certificates::AnyCertificate;
 use crate::{Error, Settings};
 
 const YEARS: i64 = 10;
@@ -31,29 +32,44 @@ pub struct Identity {
     pub client_roots: String,
 }
 
+/// What the files hold that may be read again while the server runs.
+pub struct Renewed {
+    pub tls: Arc<ServerConfig>,
+    /// Who signs client certificates, as PEM.
+    pub client_roots: String,
+}
+
 /// Reads the certificates, making those that are missing.
 pub fn prepare(settings: &Settings) -> Result<Identity, Error> {
     fs::create_dir_all(&settings.cert_dir).map_err(Error::file(&settings.cert_dir))?;
     let ca = Authority::load_or_make(&settings.data_dir.join("pki"))?;
     let (certificate, _) = serving(settings, &ca)?;
-    let tls = tls(settings)?;
+    let Renewed { tls, client_roots } = read(settings)?;
     let trusted = if settings.tls.is_some() { certificate.clone() } else { ca.certificate_pem.clone() };
     let kubeconfig = admin(settings, &ca, &trusted)?;
-    Ok(Identity { tls, kubeconfig, client_roots: client_roots(settings, &ca)?.concat() })
+    Ok(Identity { tls, kubeconfig, client_roots })
 }
 
-/// The TLS configuration of what the files hold now.
-pub fn tls(settings: &Settings) -> Result<Arc<ServerConfig>, Error> {
+/// What the files hold now.
+pub fn read(settings: &Settings) -> Result<Renewed, Error> {
     let ca = Authority::load_or_make(&settings.data_dir.join("pki"))?;
     let (certificate, key) = serving(settings, &ca)?;
-    tls_config(&certificate, &key, &client_roots(settings, &ca)?)
+    let client_roots = client_roots(settings, &ca)?;
+    let versions: &[&SupportedProtocolVersion] = if settings.only_tls13 { &[&TLS13] } else { ALL_VERSIONS };
+    Ok(Renewed { tls: tls_config((&certificate, &key), &client_roots, versions)?, client_roots })
 }
 
 /// Who signs client certificates: the server itself, and whom the flag names.
-fn client_roots(settings: &Settings, ca: &Authority) -> Result<Vec<String>, Error> {
-    let mut roots = vec![ca.certificate_pem.clone()];
+fn client_roots(settings: &Settings, ca: &Authority) -> Result<String, Error> {
+    let mut roots = ca.certificate_pem.clone();
     if let Some(path) = &settings.client_ca {
-        roots.push(fs::read_to_string(path).map_err(Error::file(path))?);
+        let given = fs::read_to_string(path).map_err(Error::file(path))?;
+        // A file that is empty or half written must not count as one that withdraws everybody.
+        if CertificateDer::pem_slice_iter(given.as_bytes()).next().is_none() {
+            return Err(Error::Certificate(format!("{} holds no certificate", path.display())));
+        }
+        roots.push('\n');
+        roots.push_str(&given);
     }
     Ok(roots)
 }
@@ -170,27 +186,22 @@ fn admin(settings: &Settings, ca: &Authority, trusted: &str) -> Result<PathBuf, 
     Ok(path)
 }
 
-fn tls_config(certificate: &str, key: &str, client_roots: &[String]) -> Result<Arc<ServerConfig>, Error> {
+fn tls_config(
+    (certificate, key): (&str, &str),
+    client_roots: &str,
+    versions: &[&'static SupportedProtocolVersion],
+) -> Result<Arc<ServerConfig>, Error> {
     let bad = |what: &str| Error::Certificate(format!("{what} is not PEM"));
     let chain: Vec<CertificateDer> = CertificateDer::pem_slice_iter(certificate.as_bytes())
         .collect::<Result<_, _>>()
         .map_err(|_| bad("the serving certificate"))?;
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| bad("the serving key"))?;
-    let mut roots = RootCertStore::empty();
-    for pem in client_roots {
-        for root in CertificateDer::pem_slice_iter(pem.as_bytes()) {
-            roots.add(root.map_err(|_| bad("the client CA"))?).map_err(failed)?;
-        }
-    }
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
-        .allow_unauthenticated()
-        .build()
-        .map_err(failed)?;
+    let verifier = AnyCertificate::new(client_roots, &provider).map_err(failed)?;
     let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(versions)
         .map_err(failed)?
-        .with_client_cert_verifier(verifier)
+        .with_client_cert_verifier(Arc::new(verifier))
         .with_single_cert(chain, key)
         .map_err(failed)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];

@@ -43,6 +43,7 @@ impl Given {
             };
             match flag.role {
                 Role::Used => {}
+                Role::Inert if given.values.contains_key(flag.name) => {}
                 Role::Inert => given.warnings.push(format!("--{name} is accepted for compatibility and does nothing")),
                 Role::Refused(why) => return Err(format!("--{name} is not supported yet: {why}")),
             }
@@ -76,7 +77,7 @@ impl Given {
         }
     }
 
-    pub fn number(&self, name: &str) -> Result<u64, String> {
+    pub fn number<N: std::str::FromStr>(&self, name: &str) -> Result<N, String> {
         let text = self.value(name);
         text.parse().map_err(|_| invalid(name, text, &format!("strconv.ParseInt: parsing {text:?}: invalid syntax")))
     }
@@ -144,12 +145,12 @@ mod tests {
             parse(&["--data_dir=/x", "--secure-port", "7000", "-v=2", "--api-audiences=a,b", "--api-audiences=c"])
                 .unwrap();
         assert_eq!(given.value("data-dir"), "/x");
-        assert_eq!(given.number("secure-port"), Ok(7000));
+        assert_eq!(given.number::<u64>("secure-port"), Ok(7000));
         assert_eq!(given.list("api-audiences"), ["a", "b", "c"]);
         assert_eq!(parse(&["--nope"]).unwrap_err(), "unknown flag: --nope");
         assert_eq!(parse(&["--data-dir"]).unwrap_err(), "flag needs an argument: --data-dir");
         assert!(parse(&["--encryption-provider-config=x"]).unwrap_err().contains("not supported yet"));
-        assert_eq!(parse(&["--kubelet-port=1"]).unwrap().warnings.len(), 1);
+        assert_eq!(parse(&["--kubelet-port=1", "--kubelet-port=2"]).unwrap().warnings.len(), 1);
         assert!(parse(&["serve"]).is_err());
     }
 
@@ -159,6 +160,16 @@ mod tests {
             [("1h30m", Some(5_400_000)), ("500ms", Some(500)), ("0", Some(0)), ("5", None), ("", None), ("1x", None)]
         {
             assert_eq!(parse_duration(text).map(|d| d.as_millis()), millis, "{text}");
+        }
+    }
+
+    /// A flag that is said to be used is read: by its name, in the code that makes settings of flags.
+    #[test]
+    fn what_is_used_is_read() {
+        let readers = concat!(include_str!("settings.rs"), include_str!("../../cli/src/main.rs"));
+        for flag in FLAGS {
+            let read = readers.contains(&format!("\"{}\"", flag.name));
+            assert_eq!(flag.role == Role::Used, read, "--{}", flag.name);
         }
     }
 

@@ -6,6 +6,7 @@ mod access;
 mod auditing;
 mod bootstrap;
 mod certificates;
+mod client_certificates;
 mod documents;
 mod error;
 pub mod flags;

@@ -1,19 +1,21 @@
-//! Serving certificates and client CAs are read again when their files change. New connections use the new ones.
+//! Serving certificates and client CAs are read again when their files change. New connections use the new certificate;
+//! the new CAs count at once, for connections that are open too.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use pawl_auth::authn::Authorities;
 use tokio::sync::watch;
 use tokio_rustls::rustls::ServerConfig;
 
-use crate::{Settings, certificates};
+use crate::{Error, Settings, certificates};
 
 /// How often the files are looked at: a rotation is announced by nobody.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Looks at the files for as long as somebody serves with what comes out.
-pub async fn follow(settings: Settings, tls: watch::Sender<Arc<ServerConfig>>) {
+pub async fn follow(settings: Settings, tls: watch::Sender<Arc<ServerConfig>>, authorities: Arc<Authorities>) {
     let files = certificates::files(&settings);
     let mut seen = stamps(&files);
     while !tls.is_closed() {
@@ -23,15 +25,21 @@ pub async fn follow(settings: Settings, tls: watch::Sender<Arc<ServerConfig>>) {
             continue;
         }
         // A pair that does not fit is half written: what is there stays, and the next look finds the rest.
-        match certificates::tls(&settings) {
-            Ok(config) => {
+        match renew(&settings, &tls, &authorities) {
+            Ok(()) => {
                 tracing::info!("certificates were read again");
-                tls.send_replace(config);
                 seen = now;
             }
             Err(error) => tracing::warn!(%error, "the new certificates cannot be used"),
         }
     }
+}
+
+fn renew(settings: &Settings, tls: &watch::Sender<Arc<ServerConfig>>, authorities: &Authorities) -> Result<(), Error> {
+    let renewed = certificates::read(settings)?;
+    authorities.replace(&renewed.client_roots).map_err(|e| Error::Certificate(e.to_string()))?;
+    tls.send_replace(renewed.tls);
+    Ok(())
 }
 
 fn stamps(files: &[PathBuf]) -> Vec<Option<SystemTime>> {

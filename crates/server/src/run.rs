@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pawl_auth::authn::Authorities;
 use pawl_auth::rbac::Index;
 use pawl_controllers::{Controllers, Handle};
 use pawl_http::{Api, ApiSettings, Health, Limits, Server, ServerOptions};
@@ -113,12 +114,15 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
         audit: auditing::build(&settings)?,
     };
     let documents = Box::new(FromTable::new(Arc::clone(&registry), settings.advertised()));
-    let access = access::build(&settings, &registry, authorizers)?;
+    let authorities =
+        Authorities::from_pem(&identity.client_roots).map_err(|error| Error::Certificate(error.to_string()))?;
+    let authorities = Arc::new(authorities);
+    let access = access::build(&settings, &registry, authorizers, Arc::clone(&authorities))?;
     let api = Arc::new(Api::new(Arc::clone(&registry), access, documents, api_settings));
     let options = pawl_controllers::Options::default();
     let controllers = Controllers::start(Arc::clone(&registry), &settings.controllers, options).map_err(Error::Flag)?;
     let (renewed, tls) = watch::channel(identity.tls);
-    tokio::spawn(reload::follow(settings.clone(), renewed));
+    tokio::spawn(reload::follow(settings.clone(), renewed, authorities));
     let server = Server::new(api, tls, ServerOptions::default());
     let serving = tokio::spawn(server.run(listener));
     notify::ready();

@@ -20,6 +20,8 @@ pub struct Settings {
     pub port: u16,
     pub advertise: IpAddr,
     pub tls: Option<(PathBuf, PathBuf)>,
+    /// Whether only the newest TLS is spoken.
+    pub only_tls13: bool,
     pub client_ca: Option<PathBuf>,
     pub token_file: Option<PathBuf>,
     pub anonymous: bool,
@@ -29,6 +31,9 @@ pub struct Settings {
     pub controllers: String,
     pub enable_admission: Vec<String>,
     pub disable_admission: Vec<String>,
+    pub allow_privileged: bool,
+    /// How long pods stay on a node that is not ready, and on one that is not reached, in seconds.
+    pub toleration_seconds: (i64, i64),
     pub service_range: (IpAddr, u8),
     /// The first and the last port of services on nodes.
     pub node_ports: (u16, u16),
@@ -49,6 +54,10 @@ pub struct ServiceAccounts {
     pub audiences: Vec<String>,
     pub key_files: Vec<PathBuf>,
     pub signing_key_file: Option<PathBuf>,
+    /// The longest life that may be asked for; zero where there is no limit.
+    pub max_expiration: Duration,
+    /// Whether tokens of pods outlive what was asked for, for clients that do not read them again.
+    pub extend_expiration: bool,
 }
 
 impl Settings {
@@ -88,12 +97,12 @@ impl Settings {
             warnings.push("--etcd-servers is ignored: --data-dir chooses the embedded store".to_owned());
         }
         let count =
-            |name: &str| given.number(name).map_err(flag).map(|n| usize::try_from(n).unwrap_or(usize::MAX >> 4));
+            |name: &str| given.number::<u64>(name).map_err(flag).map(|n| usize::try_from(n).unwrap_or(usize::MAX >> 4));
         Ok(Self {
             cert_dir: path("cert-dir").unwrap_or_else(|| data_dir.join("pki")),
             data_dir,
             address,
-            port: given.number("secure-port").map_err(flag).and_then(|n| {
+            port: given.number("secure-port").map_err(flag).and_then(|n: u64| {
                 u16::try_from(n).ok().filter(|port| *port > 0).ok_or_else(|| {
                     flag(format!(
                         "--secure-port {n} must be between 1 and 65535, inclusive. It cannot be turned off with 0"
@@ -102,6 +111,7 @@ impl Settings {
             })?,
             advertise,
             tls,
+            only_tls13: only_tls13(given.value("tls-min-version"))?,
             client_ca: path("client-ca-file"),
             token_file: path("token-auth-file"),
             anonymous: given.switch("anonymous-auth").map_err(flag)?,
@@ -111,6 +121,8 @@ impl Settings {
                 audiences: given.list("api-audiences"),
                 key_files: given.list("service-account-key-file").into_iter().map(PathBuf::from).collect(),
                 signing_key_file: path("service-account-signing-key-file"),
+                max_expiration: max_expiration(given)?,
+                extend_expiration: given.switch("service-account-extend-token-expiration").map_err(flag)?,
             },
             audit: Auditing {
                 policy_file: path("audit-policy-file"),
@@ -127,6 +139,11 @@ impl Settings {
             },
             enable_admission: given.list("enable-admission-plugins"),
             disable_admission: given.list("disable-admission-plugins"),
+            allow_privileged: given.switch("allow-privileged").map_err(flag)?,
+            toleration_seconds: (
+                given.number("default-not-ready-toleration-seconds").map_err(flag)?,
+                given.number("default-unreachable-toleration-seconds").map_err(flag)?,
+            ),
             service_range: service_range(given.value("service-cluster-ip-range"))?,
             node_ports: node_ports(given.value("service-node-port-range"))?,
             gates,
@@ -159,6 +176,24 @@ fn parse<T: std::str::FromStr>(given: &Given, name: &str) -> Result<T, Error> {
     text.parse().map_err(|_| {
         Error::Flag(format!("invalid argument {text:?} for \"--{name}\" flag: failed to parse IP: {text:?}"))
     })
+}
+
+/// What is older than TLS 1.2 is never spoken, whatever was asked for.
+fn only_tls13(version: &str) -> Result<bool, Error> {
+    match version {
+        "" | "VersionTLS10" | "VersionTLS11" | "VersionTLS12" => Ok(false),
+        "VersionTLS13" => Ok(true),
+        other => Err(Error::Flag(format!("unknown tls version {other:?}"))),
+    }
+}
+
+fn max_expiration(given: &Given) -> Result<Duration, Error> {
+    const NAME: &str = "service-account-max-token-expiration";
+    let limit = given.duration(NAME).map_err(Error::Flag)?;
+    if !limit.is_zero() && !(3600..=1 << 32).contains(&limit.as_secs()) {
+        return Err(Error::Flag(format!("the {NAME} must be between 1 hour and 2^32 seconds")));
+    }
+    Ok(limit)
 }
 
 /// `30000-32767`, or a base and how many more: `30000+100`.

@@ -3,11 +3,13 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use super::PeerCertificates;
+
 /// What a request carried that may say who sent it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Presented<'r> {
-    /// The peer's own certificate (DER), verified by the TLS layer.
-    pub certificate: Option<&'r [u8]>,
+    /// The certificates that the peer has shown.
+    pub certificate: Option<&'r PeerCertificates>,
     /// The header `Authorization`.
     pub authorization: Option<&'r str>,
     /// The headers `Sec-WebSocket-Protocol`, only of requests that ask to become a websocket.

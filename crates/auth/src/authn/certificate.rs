@@ -1,29 +1,38 @@
 //! Users by client certificate: the common name is the user, organizations are groups.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use pawl_meta::time;
 use ring::digest;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 use x509_parser::x509::AttributeTypeAndValue;
 
-use super::{Authenticator, Credential, Identity, Outcome};
+use super::{Authenticator, Authorities, Credential, Identity, Outcome};
 use crate::{User, names};
 
 /// The attribute of a subject that carries the user's UID.
 const UID_TYPE: &str = "1.3.6.1.4.1.57683.2";
 
-/// Knows the users of verified client certificates.
-pub struct ClientCertificates;
+/// Knows the users of client certificates that these authorities have signed.
+pub struct ClientCertificates(pub Arc<Authorities>);
 
 impl Authenticator for ClientCertificates {
     fn authenticate(&self, credential: &Credential<'_>, _: &[String]) -> Outcome {
-        let Credential::Certificate(der) = credential else { return Outcome::NotMine };
-        match user_from_certificate(der) {
-            Ok(Some(user)) => Outcome::Known(Box::new(Identity { user, ..Identity::default() })),
-            Ok(None) => Outcome::NotMine,
-            Err(why) => Outcome::Refused(why.to_owned()),
+        match credential {
+            Credential::Certificate(peer) => self.0.judge(peer, time::unix_now(), known),
+            Credential::Token(_) => Outcome::NotMine,
         }
+    }
+}
+
+/// Whom a certificate with a verified chain stands for.
+fn known(der: &[u8]) -> Outcome {
+    match user_from_certificate(der) {
+        Ok(Some(user)) => Outcome::Known(Box::new(Identity { user, ..Identity::default() })),
+        Ok(None) => Outcome::NotMine,
+        Err(why) => Outcome::Refused(why.to_owned()),
     }
 }
 

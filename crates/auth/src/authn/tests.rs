@@ -9,8 +9,8 @@ impl Authenticator for Fake {
         match credential {
             Credential::Token("good") => known("by-token"),
             Credential::Token("bad") => Outcome::Refused("it is bad".to_owned()),
-            Credential::Certificate([1]) => known("by-certificate"),
-            Credential::Certificate([2]) => Outcome::Refused("not for clients".to_owned()),
+            Credential::Certificate(peer) if peer.own() == [1] => known("by-certificate"),
+            Credential::Certificate(peer) if peer.own() == [2] => Outcome::Refused("not for clients".to_owned()),
             _ => Outcome::NotMine,
         }
     }
@@ -45,16 +45,16 @@ fn credentials_decide() {
 
 #[test]
 fn certificates_come_first_and_tokens_may_follow() {
-    let with = |certificate: &'static [u8], authorization: &'static str| Presented {
-        certificate: Some(certificate),
-        authorization: Some(authorization),
-        ..Presented::default()
+    let check_with = |certificate: u8, authorization: &str, expect: Result<&str, &str>| {
+        let peer = PeerCertificates::new(&[vec![certificate].into()]);
+        let authorization = Some(authorization);
+        check(Presented { certificate: peer.as_ref(), authorization, ..Presented::default() }, expect);
     };
-    check(with(&[1], "Bearer bad"), Ok("by-certificate"));
-    check(with(&[2], "Bearer good"), Ok("by-token"));
-    check(with(&[2], ""), Err("not for clients"));
-    check(with(&[2], "Bearer bad"), Err("[not for clients, it is bad]"));
-    check(with(&[3], ""), Ok("system:anonymous"));
+    check_with(1, "Bearer bad", Ok("by-certificate"));
+    check_with(2, "Bearer good", Ok("by-token"));
+    check_with(2, "", Err("not for clients"));
+    check_with(2, "Bearer bad", Err("[not for clients, it is bad]"));
+    check_with(3, "", Ok("system:anonymous"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, WARNING};
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -17,6 +17,7 @@ use tokio::sync::Mutex;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::sign::{CertifiedKey, SingleCertAndKey};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -64,6 +65,11 @@ impl Answer {
         Err(format!("{}: {}", self.code, String::from_utf8_lossy(&self.body)).into())
     }
 
+    /// The texts of the warnings that came with the answer.
+    pub fn warnings(&self) -> Vec<&str> {
+        self.headers.get_all(WARNING).iter().map(|value| value.to_str().unwrap()).collect()
+    }
+
     /// The body of an answer that must have this code.
     #[track_caller]
     pub fn expect(&self, code: u16) -> Value {
@@ -84,12 +90,13 @@ impl Client {
             .with_root_certificates(roots);
         let mut config = match &trust.certificate {
             None => builder.with_no_client_auth(),
-            Some((certificate, key)) => builder
-                .with_client_auth_cert(
-                    CertificateDer::pem_slice_iter(certificate.as_bytes()).collect::<Result<_, _>>().unwrap(),
-                    PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap(),
-                )
-                .unwrap(),
+            Some((certificate, key)) => {
+                let chain = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect::<Result<_, _>>().unwrap();
+                let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+                let key = ring::default_provider().key_provider.load_private_key(key).unwrap();
+                // Whether the two fit is for the server to find out.
+                builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(CertifiedKey::new(chain, key))))
+            }
         };
         config.alpn_protocols = match protocol {
             Protocol::Http1 => vec![b"http/1.1".to_vec()],
@@ -117,6 +124,17 @@ impl Client {
 
     pub async fn put(&self, path: &str, object: &Value) -> Result<Answer, Failure> {
         self.write(Method::PUT, path, object).await
+    }
+
+    /// A merge patch.
+    pub async fn merge(&self, path: &str, patch: &Value) -> Result<Answer, Failure> {
+        let head = Request::patch(path).header(CONTENT_TYPE, "application/merge-patch+json");
+        self.send(head, Bytes::from(patch.to_string())).await
+    }
+
+    /// A deletion with options in its body.
+    pub async fn delete_with(&self, path: &str, options: &Value) -> Result<Answer, Failure> {
+        self.write(Method::DELETE, path, options).await
     }
 
     async fn write(&self, method: Method, path: &str, object: &Value) -> Result<Answer, Failure> {

@@ -5,6 +5,7 @@
 
 #![allow(dead_code, unused_imports, reason = "every test binary has its own copy and uses a part of it")]
 
+pub mod authority;
 mod client;
 
 use std::fs;
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 pub use client::{Answer, Client, Failure, Protocol, Trust, Watch};
 pub use rustix::process::Signal;
 use rustix::process::{Pid, kill_process};
+use serde_json::json;
 use tempfile::TempDir;
 
 /// The bearer token of a user who may do everything.
@@ -40,6 +42,13 @@ impl Place {
         let root = TempDir::new().unwrap();
         fs::write(root.path().join("tokens.csv"), format!("{TOKEN},root,0,system:masters\n")).unwrap();
         Self { root, port: free_port() }
+    }
+
+    /// One more user, whose token is his name, for servers that start later.
+    pub fn add_user(&self, name: &str, groups: &str) {
+        let mut tokens = fs::read_to_string(self.path("tokens.csv")).unwrap();
+        tokens.push_str(&format!("{name},{name},{name}-uid,\"{groups}\"\n"));
+        fs::write(self.path("tokens.csv"), tokens).unwrap();
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -74,6 +83,16 @@ impl Place {
         self.start_with(Self::command).await
     }
 
+    /// Starts a server with more flags and waits until it is ready.
+    pub async fn start_flagged(&mut self, flags: &[&str]) -> Server {
+        self.start_with(|place| {
+            let mut command = place.command();
+            command.args(flags);
+            command
+        })
+        .await
+    }
+
     /// Starts a server by a command of its own and waits until it is ready.
     pub async fn start_with(&mut self, command: impl Fn(&Self) -> Command) -> Server {
         let deadline = Instant::now() + DEADLINE;
@@ -90,8 +109,99 @@ impl Place {
 
     /// A client with the token of the user who may do everything.
     pub fn client(&self, protocol: Protocol) -> Client {
+        self.anonymous(protocol).with_token(TOKEN)
+    }
+
+    /// A client that shows nothing of itself.
+    pub fn anonymous(&self, protocol: Protocol) -> Client {
+        self.shown(protocol, None)
+    }
+
+    /// A client that shows a certificate.
+    pub fn shown(&self, protocol: Protocol, certificate: Option<(String, String)>) -> Client {
         let ca = fs::read_to_string(self.data().join("pki/ca.crt")).unwrap();
-        Client::new(self.port, protocol, &Trust { ca, certificate: None }).with_token(TOKEN)
+        Client::new(self.port, protocol, &Trust { ca, certificate })
+    }
+}
+
+/// A server that runs in a place of its own, and a client that may do everything there.
+pub struct Running {
+    pub place: Place,
+    pub server: Server,
+    pub admin: Client,
+}
+
+impl Running {
+    /// Starts a server with these flags, these users besides the one who may do everything, and one namespace `n`.
+    pub async fn start(flags: &[&str], users: &[&str]) -> Self {
+        let mut place = Place::new();
+        for user in users {
+            place.add_user(user, "");
+        }
+        let server = place.start_flagged(flags).await;
+        let admin = place.client(Protocol::Http2);
+        let namespace = json!({"metadata": {"name": "n"}});
+        admin.post("/api/v1/namespaces", &namespace).await.unwrap().expect(201);
+        Self { place, server, admin }
+    }
+
+    /// Stops this server, and starts another one with other flags on what it left.
+    pub async fn restart(mut self, flags: &[&str]) -> Self {
+        self.server.stop().await;
+        let server = self.place.start_flagged(flags).await;
+        let admin = self.place.client(Protocol::Http2);
+        Self { place: self.place, server, admin }
+    }
+
+    /// A client of one of the users.
+    pub fn user(&self, name: &str) -> Client {
+        self.place.anonymous(Protocol::Http2).with_token(name)
+    }
+
+    /// Lets a user do this in the namespace `n`, and waits until he may.
+    pub async fn grant(&mut self, user: &str, verbs: &[&str], resource: &str) {
+        let name = format!("{user}-{}", fastrand::u32(..));
+        let rules = json!([{"apiGroups": [""], "resources": [resource], "verbs": verbs}]);
+        let roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/n";
+        let role = json!({"metadata": {"name": name}, "rules": rules});
+        self.admin.post(&format!("{roles}/roles"), &role).await.unwrap().expect(201);
+        let group = "rbac.authorization.k8s.io";
+        let binding = json!({"metadata": {"name": name}, "roleRef": {"apiGroup": group, "kind": "Role", "name": name},
+            "subjects": [{"apiGroup": group, "kind": "User", "name": user}]});
+        self.admin.post(&format!("{roles}/rolebindings"), &binding).await.unwrap().expect(201);
+        let client = self.user(user);
+        let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+        for verb in verbs {
+            let asked = json!({"namespace": "n", "verb": verb, "resource": resource, "subresource": subresource});
+            let review = json!({"spec": {"resourceAttributes": asked}});
+            let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+            let may = async || match client.post(path, &review).await?.json()["status"]["allowed"] == true {
+                true => Ok(()),
+                false => Err(format!("{user} may not yet {verb} {resource}").into()),
+            };
+            self.until(may).await;
+        }
+    }
+
+    /// Waits until something holds.
+    pub async fn until(&mut self, holds: impl AsyncFn() -> Result<(), Failure>) {
+        self.server.until(holds).await.unwrap_or_else(|why| panic!("{why}"));
+    }
+
+    /// Waits until a path is gone.
+    pub async fn until_gone(&mut self, path: &str) {
+        let admin = &self.admin;
+        let gone = async || match admin.get(path).await?.code {
+            404 => Ok(()),
+            _ => Err(format!("{path} is still there").into()),
+        };
+        self.server.until(gone).await.unwrap_or_else(|why| panic!("{why}"));
+    }
+
+    /// Stops the server, which must not have panicked.
+    pub async fn stop(self) {
+        self.server.assert_no_panic();
+        self.server.stop().await;
     }
 }
 
@@ -159,6 +269,18 @@ impl Server {
     /// What servers of this place have written to standard error so far.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
+    /// What the system says of the process.
+    pub fn proc(&self, file: &str) -> String {
+        fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).unwrap()
+    }
+
+    /// The resident memory of the process, in kilobytes.
+    pub fn resident(&self) -> u64 {
+        let status = self.proc("status");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
     /// A panic is told by its message, even where something caught it.

@@ -15,6 +15,8 @@ pub(crate) async fn answer(api: &Api, call: &Call) -> Result<Response<Body>, Sta
     }
     let found = match path.trim_end_matches('/') {
         "/version" => Some(Found::Document(api.version.clone())),
+        // These stand under one name only.
+        "/metrics" | "/openapi/v2" if path.ends_with('/') => None,
         "/metrics" => Some(Found::Metrics),
         "/.well-known/openid-configuration" => {
             api.access.openid.as_ref().map(|o| Found::Document(o.configuration.clone()))

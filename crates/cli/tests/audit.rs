@@ -1,0 +1,263 @@
+//! The audit log over HTTP: what a policy says is what stands there, no more and no less.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    dead_code,
+    reason = "a test may fail, and uses a part of the harness"
+)]
+
+mod server;
+
+use std::fs;
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderName};
+use http::{Method, Request};
+use serde_json::{Value, json};
+use server::{Answer, Client, Place, Protocol, Server};
+
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+
+/// A server that records what these rules want.
+struct Audited {
+    place: Place,
+    server: Server,
+    client: Client,
+}
+
+impl Audited {
+    async fn start(rules: Value, flags: &[&str]) -> Self {
+        let mut place = Place::new();
+        place.add_user("nobody", "");
+        let policy = json!({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
+            "rules": rules});
+        fs::write(place.path("policy.yaml"), policy.to_string()).unwrap();
+        fs::create_dir(place.path("log")).unwrap();
+        let policy = format!("--audit-policy-file={}", place.path("policy.yaml").display());
+        let log = format!("--audit-log-path={}", place.path("log/audit.log").display());
+        let server = place.start_flagged(&[&[policy.as_str(), log.as_str()], flags].concat()).await;
+        let client = place.client(Protocol::Http2);
+        Self { place, server, client }
+    }
+
+    /// Sends a request that the log will know by this id.
+    async fn send(&self, id: &str, method: Method, path: &str, body: &Value) -> Answer {
+        send_as(&self.client, id, method, path, body).await
+    }
+
+    /// Stops the server and reads what it wrote.
+    async fn stop(self) -> (Place, String) {
+        self.server.assert_no_panic();
+        self.server.stop().await;
+        let text = fs::read_to_string(self.place.path("log/audit.log")).unwrap();
+        (self.place, text)
+    }
+
+    /// Stops the server and gives the records of these ids, in the order in which they were written.
+    async fn records(self, ids: &[&str]) -> Vec<Vec<Value>> {
+        let (_, text) = self.stop().await;
+        let all: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let of = |id: &&str| all.iter().filter(|record| record["auditID"] == *id).cloned().collect();
+        ids.iter().map(of).collect()
+    }
+}
+
+async fn send_as(client: &Client, id: &str, method: Method, path: &str, body: &Value) -> Answer {
+    let media = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+    let head = Request::builder().method(method).uri(path).header(CONTENT_TYPE, media).header(AUDIT_ID, id);
+    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+    client.send(head, body).await.unwrap()
+}
+
+fn rule(level: &str, verbs: &[&str], resource: &str) -> Value {
+    json!({"level": level, "verbs": verbs, "resources": [{"group": "", "resources": [resource]}]})
+}
+
+fn stages(records: &[Value]) -> Vec<&str> {
+    records.iter().map(|record| record["stage"].as_str().unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_says_how_much_is_recorded() {
+    let rules = json!([
+        rule("None", &["create"], "configmaps"),
+        rule("Metadata", &["get"], "configmaps"),
+        rule("Request", &["update"], "configmaps"),
+        rule("RequestResponse", &["patch"], "configmaps"),
+    ]);
+    let audited = Audited::start(rules, &[]).await;
+    let x = format!("{CONFIG_MAPS}/x");
+    let object = json!({"metadata": {"name": "x"}, "data": {"k": "v"}});
+    audited.send("none", Method::POST, CONFIG_MAPS, &object).await.expect(201);
+    audited.send("metadata", Method::GET, &x, &Value::Null).await.expect(200);
+    audited.send("request", Method::PUT, &x, &object).await.expect(200);
+    audited.send("both", Method::PATCH, &x, &json!({"data": {"k": "w"}})).await.expect(200);
+    audited.send("no rule", Method::DELETE, &x, &Value::Null).await.expect(200);
+    let records = audited.records(&["none", "metadata", "request", "both", "no rule"]).await;
+    let [none, metadata, request, both, no_rule] = records.as_slice() else { panic!() };
+    assert_eq!((none.len(), no_rule.len()), (0, 0));
+    for (records, level, verb) in
+        [(metadata, "Metadata", "get"), (request, "Request", "update"), (both, "RequestResponse", "patch")]
+    {
+        let [record] = records.as_slice() else { panic!("{level}: {records:?}") };
+        assert_eq!((&record["level"], &record["verb"]), (&json!(level), &json!(verb)));
+        assert_eq!((&record["kind"], &record["apiVersion"]), (&json!("Event"), &json!("audit.k8s.io/v1")));
+        assert_eq!((&record["stage"], &record["requestURI"]), (&json!("ResponseComplete"), &json!(x)));
+        assert_eq!(record["user"]["username"], "root");
+        assert_eq!(record["objectRef"]["name"], "x");
+        assert_eq!(record["responseStatus"]["code"], 200);
+        assert_eq!(record["annotations"]["authorization.k8s.io/decision"], "allow");
+        assert_eq!(record["requestObject"].is_object(), level != "Metadata", "{record}");
+        assert_eq!(record["responseObject"].is_object(), level == "RequestResponse", "{record}");
+    }
+    assert_eq!(request[0]["requestObject"]["data"], json!({"k": "v"}));
+    assert_eq!(both[0]["requestObject"], json!({"data": {"k": "w"}}));
+    assert_eq!(both[0]["responseObject"]["data"], json!({"k": "w"}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stages_can_be_left_out() {
+    let mut without_end = rule("Metadata", &["watch"], "configmaps");
+    without_end["omitStages"] = json!(["ResponseComplete"]);
+    let rules = json!([without_end, rule("Metadata", &["watch", "get"], "*")]);
+    let audited = Audited::start(rules, &[]).await;
+    let watch = |id: &'static str, what: &'static str| {
+        let path = format!("/api/v1/namespaces/default/{what}?watch=true&timeoutSeconds=1");
+        (id, path)
+    };
+    for (id, path) in [watch("rule", "configmaps"), watch("policy", "secrets")] {
+        assert_eq!(audited.send(id, Method::GET, &path, &Value::Null).await.code, 200);
+    }
+    audited.send("get", Method::GET, &format!("{SECRETS}/x"), &Value::Null).await.expect(404);
+    let records = audited.records(&["rule", "policy", "get"]).await;
+    assert_eq!(stages(&records[0]), ["ResponseStarted"]);
+    assert_eq!(stages(&records[1]), ["ResponseStarted", "ResponseComplete"]);
+    assert_eq!(stages(&records[2]), ["ResponseComplete"]);
+}
+
+/// Every way in which the content of a secret passes through the server.
+async fn pass_secrets(audited: &Audited) {
+    let object = json!({"metadata": {"name": "s"}, "stringData": {"k": "hush-hush"}});
+    let encoded = json!({"metadata": {"name": "s"}, "data": {"k": "aHVzaC1odXNo"}});
+    let s = format!("{SECRETS}/s");
+    audited.send("1", Method::POST, SECRETS, &object).await.expect(201);
+    audited.send("2", Method::PUT, &s, &encoded).await.expect(200);
+    audited.send("3", Method::PATCH, &s, &json!({"stringData": {"l": "hush-hush"}})).await.expect(200);
+    audited.send("4", Method::GET, &s, &Value::Null).await.expect(200);
+    audited.send("5", Method::GET, SECRETS, &Value::Null).await.expect(200);
+    audited.send("6", Method::GET, &format!("{SECRETS}?watch=1&timeoutSeconds=1"), &Value::Null).await;
+    audited.send("7", Method::POST, SECRETS, &object).await.expect(409);
+    audited.send("8", Method::PUT, &s, &json!({"metadata": {"name": "s"}, "type": "hush-hush"})).await.expect(422);
+    audited.send("9", Method::DELETE, SECRETS, &Value::Null).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_stay_out_of_the_log_unless_the_policy_wants_them() {
+    for (level, wanted) in [("Metadata", false), ("RequestResponse", true)] {
+        let rules = json!([rule(level, &[], "secrets"), {"level": "RequestResponse"}]);
+        let audited = Audited::start(rules, &[]).await;
+        pass_secrets(&audited).await;
+        let (_, text) = audited.stop().await;
+        assert!(text.lines().filter(|line| line.contains("\"resource\":\"secrets\"")).count() >= 9, "{text}");
+        assert_eq!(text.contains("aHVzaC1odXNo"), wanted, "{level}");
+        // A refusal repeats what it refuses; nothing that was stored is among it.
+        let told = text.lines().filter(|line| !line.contains("\"auditID\":\"8\"")).any(|l| l.contains("hush-hush"));
+        assert_eq!(told, wanted, "{level}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_is_rotated() {
+    let flags = ["--audit-log-maxsize=1", "--audit-log-maxbackup=2"];
+    let audited = Audited::start(json!([{"level": "RequestResponse"}]), &flags).await;
+    let object = json!({"metadata": {"name": "large"}, "data": {"k": "x".repeat(200_000)}});
+    for i in 0..20 {
+        audited.send(&format!("id-{i}"), Method::POST, &format!("{CONFIG_MAPS}?dryRun=All"), &object).await.expect(201);
+    }
+    let (place, _) = audited.stop().await;
+    let files: Vec<PathBuf> = fs::read_dir(place.path("log")).unwrap().map(|f| f.unwrap().path()).collect();
+    assert_eq!(files.len(), 3, "one and two that are kept: {files:?}");
+    let mut newest = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.len() <= 1 << 20, "{}: {}", file.display(), text.len());
+        let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        newest.extend(records.map(|record| record["auditID"].clone()));
+    }
+    assert!(newest.contains(&json!("id-19")) && !newest.contains(&json!("id-0")), "{newest:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_is_known_by_one_id() {
+    let audited = Audited::start(json!([{"level": "Metadata"}]), &[]).await;
+    let echoed = |answer: &Answer| answer.headers[AUDIT_ID].to_str().unwrap().to_owned();
+    let given = audited.send("my-own-id", Method::GET, CONFIG_MAPS, &Value::Null).await;
+    assert_eq!(echoed(&given), "my-own-id");
+    let long = "x".repeat(65);
+    let replaced = echoed(&audited.send(&long, Method::GET, CONFIG_MAPS, &Value::Null).await);
+    let made = echoed(&audited.client.get(CONFIG_MAPS).await.unwrap());
+    let refused = echoed(&audited.place.anonymous(Protocol::Http2).get(CONFIG_MAPS).await.unwrap());
+    assert!(replaced.len() == 36 && made.len() == 36 && made != replaced, "{replaced} {made}");
+    let ids = ["my-own-id", &replaced, &made, &refused, &long];
+    let counts: Vec<usize> = audited.records(&ids).await.iter().map(Vec::len).collect();
+    assert_eq!(counts, [1, 1, 1, 1, 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_refused_is_recorded_too() {
+    let audited = Audited::start(json!([{"level": "Metadata"}]), &[]).await;
+    let wrong = audited.place.anonymous(Protocol::Http2).with_token("wrong");
+    send_as(&wrong, "unknown", Method::GET, CONFIG_MAPS, &Value::Null).await.expect(401);
+    let nobody = audited.place.anonymous(Protocol::Http2).with_token("nobody");
+    send_as(&nobody, "forbidden", Method::GET, CONFIG_MAPS, &Value::Null).await.expect(403);
+    for (client, id, code) in [(&nobody, "denied", 403), (&audited.client, "acting", 403)] {
+        let head = Request::get(CONFIG_MAPS).header(AUDIT_ID, id).header("Impersonate-User", "alice");
+        client.send(head, Bytes::new()).await.unwrap().expect(code);
+    }
+    let records = audited.records(&["unknown", "forbidden", "denied", "acting"]).await;
+    let [[unknown], [forbidden], [denied], [acting]] =
+        [0, 1, 2, 3].map(|i| <[Value; 1]>::try_from(records[i].clone()).unwrap());
+    assert_eq!(unknown["responseStatus"]["code"], 401);
+    assert_eq!(unknown["responseStatus"]["message"], "Authentication failed, attempted: bearer");
+    assert_eq!((&unknown["user"], &unknown["stage"]), (&json!({}), &json!("ResponseStarted")));
+    assert_eq!((&forbidden["user"]["username"], &forbidden["responseStatus"]["code"]), (&json!("nobody"), &json!(403)));
+    assert_eq!(forbidden["annotations"]["authorization.k8s.io/decision"], "forbid");
+    assert_eq!((&denied["user"]["username"], &denied["responseStatus"]["code"]), (&json!("nobody"), &json!(403)));
+    assert_eq!(denied["impersonatedUser"], Value::Null);
+    assert_eq!(acting["user"]["username"], "root");
+    assert_eq!(acting["impersonatedUser"]["username"], "alice");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_ignores_liens_leaves_a_trace() {
+    const KEY: &str = "apiserver.k8s.io/ignored-liens";
+    let audited = Audited::start(json!([{"level": "Metadata"}]), &[]).await;
+    for (name, liens) in
+        [("a", json!(["x.y/1", "x.y/2"])), ("b", json!(["x.y/3"])), ("c", json!(["x.y/4"])), ("d", json!([]))]
+    {
+        let object = json!({"metadata": {"name": name, "liens": liens, "labels": {"mine": "yes"}}});
+        audited.send("-", Method::POST, CONFIG_MAPS, &object).await.expect(201);
+    }
+    let ignoring = json!({"ignoreLiens": true});
+    let trial = json!({"ignoreLiens": true, "dryRun": ["All"]});
+    let (a, d) = (format!("{CONFIG_MAPS}/a"), format!("{CONFIG_MAPS}/d"));
+    audited.send("refused", Method::DELETE, &a, &Value::Null).await.expect(409);
+    audited.send("trial", Method::DELETE, &a, &trial).await.expect(200);
+    audited.send("one", Method::DELETE, &a, &ignoring).await.expect(200);
+    audited.send("free", Method::DELETE, &d, &ignoring).await.expect(200);
+    audited.send("all", Method::DELETE, &format!("{CONFIG_MAPS}?labelSelector=mine"), &ignoring).await.expect(200);
+    let records = audited.records(&["refused", "trial", "one", "free", "all"]).await;
+    let notes: Vec<&Value> = records.iter().map(|records| &records[0]["annotations"][KEY]).collect();
+    let none = &Value::Null;
+    let (one, all) = (json!("default/a: x.y/1, x.y/2"), json!("default/b: x.y/3; default/c: x.y/4"));
+    assert_eq!(notes, [none, none, &one, none, &all]);
+    assert_eq!(records[2][0]["user"]["username"], "root");
+}

@@ -1,0 +1,113 @@
+//! Flags do what they say, seen from outside.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    dead_code,
+    reason = "a test may fail, and uses a part of the harness"
+)]
+
+mod server;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use server::{Running, pawl};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::version::{TLS12, TLS13};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
+
+const PODS: &str = "/api/v1/namespaces/n/pods";
+const WITHOUT_ACCOUNTS: &str = "--disable-admission-plugins=ServiceAccount";
+
+fn pod(context: Value) -> Value {
+    let container = json!({"name": "c", "image": "i", "securityContext": context});
+    json!({"metadata": {"name": "p"}, "spec": {"containers": [container]}})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn default_tolerations_last_as_long_as_the_flags_say() {
+    for (flags, expect) in [
+        (&[WITHOUT_ACCOUNTS][..], [300, 300]),
+        (
+            &[
+                WITHOUT_ACCOUNTS,
+                "--default-not-ready-toleration-seconds=7",
+                "--default-unreachable-toleration-seconds=11",
+            ],
+            [7, 11],
+        ),
+    ] {
+        let running = Running::start(flags, &[]).await;
+        let made = running.admin.post(PODS, &pod(json!({}))).await.unwrap().expect(201);
+        let tolerations = made["spec"]["tolerations"].as_array().unwrap();
+        let seconds: Vec<(&Value, &Value)> = tolerations.iter().map(|t| (&t["key"], &t["tolerationSeconds"])).collect();
+        let expect = [
+            (&json!("node.kubernetes.io/not-ready"), &json!(expect[0])),
+            (&json!("node.kubernetes.io/unreachable"), &json!(expect[1])),
+        ];
+        assert_eq!(seconds, expect);
+        running.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn privileged_containers_can_be_forbidden() {
+    let running = Running::start(&[WITHOUT_ACCOUNTS, "--allow-privileged=false"], &[]).await;
+    let status = running.admin.post(PODS, &pod(json!({"privileged": true}))).await.unwrap().expect(422);
+    let text =
+        "Pod \"p\" is invalid: spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy";
+    assert_eq!(status["message"], text);
+    running.admin.post(PODS, &pod(json!({"privileged": false}))).await.unwrap().expect(201);
+    let running = running.restart(&[WITHOUT_ACCOUNTS]).await;
+    let mut other = pod(json!({"privileged": true}));
+    other["metadata"]["name"] = json!("other");
+    running.admin.post(PODS, &other).await.unwrap().expect(201);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_live_no_longer_than_the_flag_says() {
+    let running = Running::start(&["--service-account-max-token-expiration=2h"], &[]).await;
+    let account = json!({"metadata": {"name": "robot"}});
+    running.admin.post("/api/v1/namespaces/n/serviceaccounts", &account).await.unwrap().expect(201);
+    for (asked, given) in [(3600, 3600), (86_400, 7200)] {
+        let request = json!({"spec": {"expirationSeconds": asked}});
+        let path = "/api/v1/namespaces/n/serviceaccounts/robot/token";
+        let answer = running.admin.post(path, &request).await.unwrap().expect(201);
+        assert_eq!(answer["spec"]["expirationSeconds"], given);
+    }
+    running.stop().await;
+    let refused = pawl().args(["serve", "--service-account-max-token-expiration=1m"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+}
+
+/// Whether a server speaks a version of TLS.
+async fn speaks(running: &Running, version: &'static SupportedProtocolVersion) -> bool {
+    let mut roots = RootCertStore::empty();
+    let ca = std::fs::read(running.place.data().join("pki/ca.crt")).unwrap();
+    let ca = <rustls_pki_types::CertificateDer<'_> as rustls_pki_types::pem::PemObject>::from_pem_slice(&ca).unwrap();
+    roots.add(ca).unwrap();
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[version])
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let stream = TcpStream::connect(("127.0.0.1", running.place.port)).await.unwrap();
+    TlsConnector::from(Arc::new(config)).connect("127.0.0.1".try_into().unwrap(), stream).await.is_ok()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn old_tls_can_be_switched_off() {
+    let running = Running::start(&[], &[]).await;
+    assert_eq!((speaks(&running, &TLS12).await, speaks(&running, &TLS13).await), (true, true));
+    let running = running.restart(&["--tls-min-version=VersionTLS13"]).await;
+    assert_eq!((speaks(&running, &TLS12).await, speaks(&running, &TLS13).await), (false, true));
+    running.stop().await;
+}

@@ -1,0 +1,113 @@
+//! Clients that mean harm, all at once: a client that means none notices nothing, and memory stays where it was.
+//!
+//! Five seconds by default; with `PAWL_SOAK_SECONDS` it goes on for so long.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    dead_code,
+    reason = "a test may fail, and uses a part of the harness"
+)]
+
+#[path = "flood/attacks.rs"]
+mod attacks;
+mod server;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use attacks::{ATTACKS, Attacker};
+use fastrand::Rng;
+use serde_json::json;
+use server::{Client, Failure, Protocol, Running, TOKEN, pause, seed, setting};
+
+/// Attackers of each kind at once.
+const ATTACKERS: usize = 12;
+/// How much more may be resident at any moment.
+const GROWTH: u64 = 50_000;
+
+/// Makes, reads, changes, lists and deletes one object, again and again; gives how long each request took.
+async fn work(client: Client, name: String, until: Instant) -> Result<Vec<Duration>, Failure> {
+    let collection = "/api/v1/namespaces/n/configmaps";
+    let path = format!("{collection}/{name}");
+    let object = json!({"metadata": {"name": name}, "data": {"k": "v"}});
+    let mut taken = Vec::new();
+    while Instant::now() < until {
+        for step in 0..5 {
+            let began = Instant::now();
+            let answer = match step {
+                0 => client.post(collection, &object).await?,
+                1 => client.get(&path).await?,
+                2 => client.put(&path, &object).await?,
+                3 => client.get(&format!("{collection}?limit=10")).await?,
+                _ => client.delete(&path).await?,
+            };
+            if !matches!(answer.code, 200 | 201) {
+                return Err(format!("step {step}: {answer:?}").into());
+            }
+            taken.push(began.elapsed());
+        }
+    }
+    Ok(taken)
+}
+
+/// Attacks in one way, again and again.
+async fn harm(attacker: Attacker, kind: usize, mut rng: Rng, until: Instant, count: Arc<[AtomicUsize; ATTACKS.len()]>) {
+    while Instant::now() < until {
+        let left = until.saturating_duration_since(Instant::now());
+        // Whatever becomes of it is the attacker's own business.
+        let _ = tokio::time::timeout(left, attacker.attack(ATTACKS[kind], &mut rng)).await;
+        count[kind].fetch_add(1, Ordering::Relaxed);
+        // There are two sides to a connection, and this one must not be what runs out.
+        pause().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_is_noticed_by_nobody() {
+    let mut rng = Rng::with_seed(seed());
+    let running = Running::start(&[], &[]).await;
+    let client = |protocol| running.place.client(protocol);
+    // What a server needs once is not growth.
+    let warm = Instant::now() + Duration::from_millis(500);
+    work(client(Protocol::Http2), "warm".to_owned(), warm).await.unwrap();
+    let before = running.server.resident();
+
+    let until = Instant::now() + Duration::from_secs(setting("PAWL_SOAK_SECONDS").unwrap_or(5));
+    let count: Arc<[AtomicUsize; ATTACKS.len()]> = Arc::default();
+    let mut attackers = tokio::task::JoinSet::new();
+    for kind in 0..ATTACKS.len() {
+        for _ in 0..ATTACKERS {
+            let attacker = Attacker::new(running.place.port, TOKEN);
+            attackers.spawn(harm(attacker, kind, rng.fork(), until, Arc::clone(&count)));
+        }
+    }
+    let workers = [(Protocol::Http2, "a"), (Protocol::Http2, "b"), (Protocol::Http1, "c")];
+    let mut at_work = tokio::task::JoinSet::new();
+    for (protocol, name) in workers {
+        at_work.spawn(work(client(protocol), name.to_owned(), until));
+    }
+    let mut most = before;
+    while Instant::now() < until {
+        most = most.max(running.server.resident());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let mut taken = Vec::new();
+    while let Some(done) = at_work.join_next().await {
+        taken.extend(done.unwrap().unwrap_or_else(|error| panic!("the one who means no harm noticed: {error}")));
+    }
+    attackers.shutdown().await;
+    taken.sort_unstable();
+    for (kind, count) in ATTACKS.iter().zip(count.iter()) {
+        println!("{kind:?}: {count:?}");
+    }
+    println!("{} requests, p99 {:?}", taken.len(), taken[taken.len() * 99 / 100]);
+    println!("resident {before} kB, at most {most} kB");
+    assert!(most.saturating_sub(before) < GROWTH, "resident {before} kB, then {most} kB");
+    running.stop().await;
+}
