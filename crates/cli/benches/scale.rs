@@ -5,6 +5,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,
+    clippy::print_stderr,
     reason = "a benchmark prints, and says when it cannot run"
 )]
 
@@ -42,7 +43,7 @@ async fn idle_watches() {
     for client in &clients {
         client.get("/readyz").await.unwrap();
     }
-    let before = Usage::of(server.id());
+    let before = server.resident();
     let mut watches = Vec::new();
     for client in &clients {
         let opening =
@@ -50,16 +51,15 @@ async fn idle_watches() {
         watches.extend(futures::future::join_all(opening).await.into_iter().map(Result::unwrap));
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let open = Usage::of(server.id());
+    let (open, busy) = (server.resident(), server.cpu());
     tokio::time::sleep(Duration::from_secs(10)).await;
-    let later = Usage::of(server.id());
-    let grown = open.resident_kb.saturating_sub(before.resident_kb);
+    let (busy, grown) = (server.cpu() - busy, open.saturating_sub(before));
     println!(
         "{} idle watches: {:.1} MB more resident, {:.1} kB each; {} ms of CPU in 10 s",
         watches.len(),
         grown as f64 / 1e3,
         grown as f64 / watches.len() as f64,
-        later.cpu_ms - open.cpu_ms
+        busy.as_millis()
     );
     drop(watches);
     server.stop().await;
@@ -77,20 +77,20 @@ async fn long_lists() {
         .for_each(|()| async {})
         .await;
     for media in ["application/json", "application/vnd.kubernetes.protobuf"] {
-        let before = Usage::of(server.id());
+        let before = server.resident();
         let first = list(&client, media).await;
         let mut again: Vec<(Duration, usize)> = Vec::new();
         for _ in 0..10 {
             again.push(list(&client, media).await);
         }
         again.sort();
-        let after = Usage::of(server.id());
+        let after = server.resident();
         println!(
             "{PODS} pods as {media}: {:.1} MB, {:.0} ms the first time, {:.0} ms after that; {:.1} MB more resident",
             first.1 as f64 / 1e6,
             first.0.as_secs_f64() * 1e3,
             again[5].0.as_secs_f64() * 1e3,
-            after.resident_kb.saturating_sub(before.resident_kb) as f64 / 1e3
+            after.saturating_sub(before) as f64 / 1e3
         );
     }
     server.stop().await;
@@ -109,22 +109,4 @@ async fn list(client: &Client, media: &str) -> (Duration, usize) {
     let answer = client.send(Request::get(PATH).header(ACCEPT, media), Bytes::new()).await.unwrap();
     answer.ok().unwrap();
     (began.elapsed(), answer.body.len())
-}
-
-/// What a process uses.
-struct Usage {
-    resident_kb: u64,
-    cpu_ms: u64,
-}
-
-impl Usage {
-    fn of(process: u32) -> Self {
-        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        let times = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
-        // User and system time are fields 14 and 15, in hundredths of a second; the name before them may contain spaces.
-        let fields: Vec<&str> = times.rsplit(')').next().unwrap().split_whitespace().collect();
-        let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
-        Self { resident_kb: resident.trim().trim_end_matches(" kB").parse().unwrap(), cpu_ms: ticks * 10 }
-    }
 }

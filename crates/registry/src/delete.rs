@@ -109,8 +109,9 @@ impl Registry {
                 attention.ended(&written);
             }
             let written = written?;
-            if matches!(written, Written::Applied(_)) && request.options.ignore_liens {
-                note_liens(cx, &key, &old);
+            // A deletion that was under way needed nobody's leave.
+            if matches!(written, Written::Applied(_)) && request.options.ignore_liens && !was_deleting {
+                note_liens(cx, &key, &object);
             }
             match written {
                 Written::Applied(revision) if gone => {
@@ -169,10 +170,10 @@ impl Registry {
     }
 }
 
-/// Who deletes in spite of liens leaves a trace of which ones. A deletion that was under way needed nobody's leave.
-fn note_liens(cx: &Context, key: &str, old: &Object) {
-    let liens = old.meta_strings("liens");
-    if !liens.is_empty() && !old.is_deleting() {
+/// Who deletes in spite of liens leaves a trace of which ones.
+fn note_liens(cx: &Context, key: &str, object: &Object) {
+    let liens = object.meta_strings("liens");
+    if !liens.is_empty() {
         cx.note(IGNORED_LIENS, &format!("{key}: {}", liens.join(", ")));
     }
 }

@@ -283,6 +283,14 @@ impl Server {
         line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
+    /// How long the process has been computing.
+    pub fn cpu(&self) -> Duration {
+        let stat = self.proc("stat");
+        // User and system time are fields 14 and 15, in hundredths of a second; the name before them may contain spaces.
+        let fields = stat.rsplit(')').next().unwrap().split_whitespace().skip(11);
+        Duration::from_millis(10 * fields.take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum::<u64>())
+    }
+
     /// A panic is told by its message, even where something caught it.
     pub fn assert_no_panic(&self) {
         let log = self.log();
