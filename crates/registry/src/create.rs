@@ -42,7 +42,7 @@ impl Registry {
         let name = object.name().to_owned();
         let group_resource = resource.group_resource();
         if !tracked {
-            self.track(cx, served, "", None, &mut object)?;
+            self.track(cx, served, "", None, &mut object);
         }
         let attributes = Attributes {
             operation: Operation::Create,

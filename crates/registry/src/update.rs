@@ -124,7 +124,7 @@ impl Registry {
             self.prepare_kind_update(cx, served, request.subresource, &mut new, &shown);
         }
         if !request.tracked {
-            self.track(cx, served, request.subresource, Some(&shown), &mut new)?;
+            self.track(cx, served, request.subresource, Some(&shown), &mut new);
         }
         self.settings.admission.mutate(&attributes, &mut new, self).await?;
         let mut new = served.to_stored(new);

@@ -518,7 +518,9 @@ pub fn class_topologies(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
             keys.push((key.to_string(), values));
         }
         keys.sort();
-        if seen.contains(&keys) {
+        // Upstream compares with as many empty terms as there are terms, too.
+        let empty = if keys.is_empty() { read::list(object, "allowedTopologies").len() } else { 0 };
+        for _ in 0..empty + seen.iter().filter(|known| **known == keys).count() {
             errors.duplicate(&at, "");
         }
         seen.push(keys);
@@ -558,6 +560,19 @@ pub fn attachment_source(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fi
     }
 }
 
+/// The fields of a volume's spec that do not say where the volume is.
+const NOT_A_VOLUME: [&str; 9] = [
+    "accessModes",
+    "capacity",
+    "claimRef",
+    "mountOptions",
+    "nodeAffinity",
+    "persistentVolumeReclaimPolicy",
+    "storageClassName",
+    "volumeAttributesClassName",
+    "volumeMode",
+];
+
 /// A volume written out in an attachment is a CSI volume that nobody claims.
 fn inline_volume(spec: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
     let context = "in the context of inline volumes";
@@ -568,6 +583,9 @@ fn inline_volume(spec: &Map<String, Value>, at: &FieldPath, errors: &mut Errors)
     }
     if !read::present(spec, "csi") {
         errors.required(&at.child("csi"), format!("has to be specified {context}"));
+    }
+    if !spec.iter().any(|(field, value)| !value.is_null() && !NOT_A_VOLUME.contains(&field.as_str())) {
+        errors.required(at, "must specify a volume type");
     }
     if read::list(spec, "accessModes").is_empty() {
         errors.required(&at.child("accessModes"), "");

@@ -131,6 +131,7 @@ impl Compiler {
             warns: Vec::new(),
             plain_metadata: false,
             error_kind: None,
+            error_group: None,
         };
         let mut checks = Vec::new();
         for line in lines {
@@ -157,6 +158,7 @@ impl Compiler {
             ("meta", ["plain"]) => kind.plain_metadata = true,
             ("meta", ["kube"]) => kind.plain_metadata = false,
             ("errors", ["kind", name]) => kind.error_kind = Some(name.trim_matches('"')),
+            ("errors", ["group", name]) => kind.error_group = Some(name.trim_matches('"')),
             ("owns", fields) => kind.owns = Some(fields.to_vec()),
             ("steps", ["create", steps @ ..]) => kind.on_create = steps_of(steps)?,
             ("steps", ["update", steps @ ..]) => kind.on_update = steps_of(steps)?,
