@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{
     admissionregistration, apps, autoscaling, batch, certificates, cluster, config, events, flowcontrol, identity,
-    network, pods, quota, resource, service, storage,
+    network, pods, quota, resource, service, storage, warnings,
 };
 use crate::rules::{Check, Errors, FieldPath};
 
@@ -111,7 +111,7 @@ table! {
         service_shape service_source_ranges service_status_ingress service_topology_annotations;
     storage: access_modes attachment_source attachment_status claim_data_sources claim_request
         claim_status_resources class_parameters class_topologies driver_lifecycle_modes driver_token_requests
-        iscsi_initiator iscsi_iqn iscsi_portal_length node_driver_topology_keys volume_capacity
+        iscsi_initiator iscsi_iqn iscsi_portal_length node_driver_topology_keys volume_capacity volume_local_affinity
         volume_mount_options volume_recycle_root;
 }
 
@@ -137,6 +137,8 @@ table! {
     warn, WarnHook,
     batch: cron_job_warnings job_warnings;
     pods: named_template_warnings pod_status_warnings pod_template_warnings pod_warnings template_warnings;
+    warnings: capacity_topology_labels claim_fractions class_topology_labels policy_networks runtime_class_labels secret_key_pair
+        volume_affinity_labels;
 }
 
 #[cfg(test)]

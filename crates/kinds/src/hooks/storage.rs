@@ -94,6 +94,15 @@ pub fn volume_capacity(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fiel
     }
 }
 
+/// A local volume that counts is on some node.
+pub fn volume_local_affinity(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    let refused = path.child("local").to_string();
+    let counts = read::present(object, "local") && errors.iter().all(|error| error.field != refused);
+    if counts && !read::present(object, "nodeAffinity") {
+        errors.required(&path.child("nodeAffinity"), "Local volume requires node affinity");
+    }
+}
+
 /// The root of a host is not to be wiped.
 pub fn volume_recycle_root(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
     let Some(host) = read::map(object, "hostPath") else { return };

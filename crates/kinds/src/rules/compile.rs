@@ -300,10 +300,11 @@ impl Compiler {
     ) -> Result<Union, String> {
         let mut members = Vec::new();
         for word in words {
+            let (word, always) = word.strip_suffix('+').map_or((*word, false), |word| (word, true));
             let (field, refused, inside) = match (word.split_once('!'), word.split_once('>')) {
                 (Some((field, refused)), _) => (field, refused, field),
                 (_, Some((field, inside))) => (field, field, inside),
-                _ => (*word, *word, *word),
+                _ => (word, word, word),
             };
             let place = Place::parse(self.schema, node, field)?;
             done.insert(field);
@@ -311,7 +312,7 @@ impl Compiler {
                 Some((Shape::One, inner, object)) => self.plan(&object.name, inner),
                 _ => None,
             };
-            members.push(Member { field, refused, inside, plan });
+            members.push(Member { field, refused, inside, plan, always });
         }
         Ok(Union { noun, members })
     }
