@@ -130,6 +130,7 @@ impl<'f> Reader<'f> {
                     None if attribute == "omitzero" => field.presence = Presence::OmitZero,
                     None if attribute == "required" => field.required = true,
                     None if attribute == "keepempty" => field.keep_empty = true,
+                    None if attribute == "nullempty" => field.null_is_empty = true,
                     Some(("default", json)) => field.default = Some(serde_json::from_str(json).map_err(|_| wrong())?),
                     Some(("enum", values)) => {
                         field.allowed = values.split('|').map(|v| v.replace("%20", " ").into()).collect();

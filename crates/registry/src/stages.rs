@@ -7,6 +7,7 @@ use pawl_meta::object::{Object, metadata_mut};
 use pawl_meta::{Errors, Status, time};
 use serde_json::{Map, Value, json};
 
+use crate::create::settle_namespace;
 use crate::metadata::Pass;
 use crate::patch::{reset_fields, typed};
 use crate::{Context, Registry, Served};
@@ -32,9 +33,19 @@ impl Registry {
         }
     }
 
-    /// Notes who sent an object that is answered and not stored.
-    pub fn track_review(&self, cx: &Context, served: &Served, object: &mut Object) {
+    /// Notes where an object that is answered and not stored was sent to, and who sent it.
+    pub fn settle_review(
+        &self,
+        cx: &Context,
+        served: &Served,
+        namespace: &str,
+        object: &mut Object,
+    ) -> Result<(), Status> {
+        if served.resource.facts.namespaced {
+            settle_namespace(served, namespace, object)?;
+        }
         self.track(cx, served, "", None, object);
+        Ok(())
     }
 
     /// Lets admission see what is posted below an object.

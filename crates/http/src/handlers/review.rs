@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::Response;
 use pawl_auth::authn::{BoundKind, bound_reference};
 use pawl_auth::reviews::{AccessReview, review_access, review_rules, review_self, review_token};
-use pawl_meta::object::{Meta, metadata_mut};
+use pawl_meta::object::Meta;
 use pawl_meta::{Errors, Status};
 use pawl_registry::Served;
 use serde_json::{Value, json};
@@ -25,10 +25,7 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
     let options = WriteOptions::read(api, call, "CreateOptions")?;
     call.cx.manager = manager(call, &options.field_manager);
     let mut object = api.registry.decode(&call.cx, served, encoding(call)?, &body, options.field_validation)?;
-    if served.resource.facts.namespaced && object.namespace().is_empty() {
-        metadata_mut(&mut object).insert("namespace".to_owned(), json!(call.info.namespace));
-    }
-    api.registry.track_review(&call.cx, served, &mut object);
+    api.registry.settle_review(&call.cx, served, &call.info.namespace, &mut object)?;
     let review = Value::Object(object);
     let (user, namespace) = (&call.cx.user, call.info.namespace.as_str());
     let access = |kind| review_access(kind, &review, user, namespace, &*api.access.chain);

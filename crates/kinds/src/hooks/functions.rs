@@ -41,7 +41,7 @@ table! {
     fill, FillHook,
     apps: claim_template_kinds daemon_set_first_generation;
     batch: job_generated_selector job_labels;
-    cluster: namespace_finalizer namespace_name_label;
+    cluster: namespace_finalizer namespace_name_label node_pod_range;
     config: secret_fold_string_data;
     identity: service_account_secret_names;
     network: endpoint_slice_drop_topology network_policy_types;
@@ -71,7 +71,7 @@ table! {
 table! {
     /// A hook that checks.
     check, CheckHook,
-    admissionregistration: audit_annotations cel_identifier match_conditions mutating_binding_operations
+    admissionregistration: audit_annotations cel_identifier match_conditions policy_expressions webhook_expressions mutating_binding_operations
         mutating_operations mutation_other_patch param_kind policy_type_checking rule_resource_names rule_resources
         validation_actions validation_message webhook_client webhook_review_versions;
     apps: daemon_set_moves revision_data_object rolling_update_moves stateful_set_unavailable

@@ -61,17 +61,20 @@ fn add_finalizer(object: &mut Map<String, Value>, name: &str) {
 
 /// Access modes are known, and ReadWriteOncePod stands alone. Used for volumes and claims.
 pub fn access_modes(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    known_access_modes(object, &path.child("accessModes"), errors);
+}
+
+fn known_access_modes(object: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
     let known = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
-    let at = path.child("accessModes");
     let modes = read::texts(object, "accessModes");
     for mode in &modes {
         if !known.contains(mode) {
-            errors.not_supported(&at, *mode, &known);
+            errors.not_supported(at, *mode, &known);
         }
     }
     let shared = modes.iter().any(|mode| known.contains(mode) && *mode != "ReadWriteOncePod");
     if shared && modes.contains(&"ReadWriteOncePod") {
-        errors.forbidden(&at, "may not use ReadWriteOncePod with other access modes");
+        errors.forbidden(at, "may not use ReadWriteOncePod with other access modes");
     }
 }
 
@@ -599,6 +602,7 @@ fn inline_volume(spec: &Map<String, Value>, at: &FieldPath, errors: &mut Errors)
     if read::list(spec, "accessModes").is_empty() {
         errors.required(&at.child("accessModes"), "");
     }
+    known_access_modes(spec, &at.child("accessModes"), errors);
     let policy = read::text(spec, "persistentVolumeReclaimPolicy");
     if !policy.is_empty() && policy != "Retain" {
         let at = at.child("persistentVolumeReclaimPolicy");
