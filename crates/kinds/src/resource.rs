@@ -46,6 +46,8 @@ pub struct Facts {
     pub unconditional: bool,
     /// The fields whose change counts up `metadata.generation`; none: it has no generation.
     pub generation: Vec<String>,
+    /// A new object has no generation yet: the first change makes the first.
+    pub generation_later: bool,
     /// The fields that only `/status` may change.
     pub status: Vec<String>,
     /// The status given on creation is kept.

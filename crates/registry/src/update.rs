@@ -156,7 +156,7 @@ impl Registry {
             return Err(self.invalid(served, request.name, &errors));
         }
         self.settings.admission.validate(&attributes, Some(&new), self).await?;
-        let value = if cx.dry_run { crate::encode(&new) } else { served.stored_form(&new) };
+        let value = served.stored_form(&new);
         let unchanged = entry.readable().is_some_and(|r| *r.value() == value);
         if unchanged && !pawl_deletion::completes(&new, traits(served)) {
             return Ok(Attempt::Done(Arc::clone(entry)));

@@ -580,8 +580,10 @@ fn device_nodes(device: &Map<String, Value>, selects: bool, at: &FieldPath, erro
         errors.invalid(&at.child("allNodes"), false, "must be either unset or set to true");
     }
     let text = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice spec";
+    let set = |field| device.get(field).is_some_and(|value| *value != json!("") && *value != json!(false));
     match present.len() {
         0 => errors.required(at, text),
+        1 if !fields.iter().any(|(field, _)| set(*field)) => errors.required(at, text),
         1 => {}
         _ => errors.invalid(at, format!("{{{}}}", present.join(", ")), text),
     }
