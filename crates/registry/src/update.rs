@@ -242,7 +242,7 @@ fn settle_liens(cx: &Context, new: &mut Object, old: &Object, replaces: bool) {
 }
 
 /// The name in the object must be the one in the URL.
-fn check_name(object: &Object, name: &str) -> Result<(), Status> {
+pub(crate) fn check_name(object: &Object, name: &str) -> Result<(), Status> {
     match object.name() {
         "" => Err(Status::bad_request(format!(
             "the name of the object ({name} based on URL) was undeterminable: name must be provided"
