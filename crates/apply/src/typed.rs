@@ -126,7 +126,7 @@ static ATOMIC: ListType = ListType::Atomic;
 impl<'s> At<'s> {
     pub(crate) fn node(schema: &'s Schema, id: NodeId) -> Self {
         let node = schema.node(id);
-        Self { schema, node: (!matches!(node.kind, NodeKind::Any)).then_some(node) }
+        Self { schema, node: (node.atomic || !matches!(node.kind, NodeKind::Any)).then_some(node) }
     }
 
     fn deduced(schema: &'s Schema) -> Self {

@@ -22,6 +22,7 @@ mod report;
 mod resource;
 mod service;
 mod storage;
+mod warnings;
 
 pub(crate) use functions::{CheckHook, FillHook, KeepHook, UpdateHook, WarnHook, check, fill, keep, update, warn};
 pub(crate) use pods::equal;

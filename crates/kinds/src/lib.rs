@@ -7,6 +7,7 @@
 pub mod bootstrap;
 pub mod convert;
 pub mod descriptions;
+pub mod facts;
 mod formats;
 mod hooks;
 pub mod print;

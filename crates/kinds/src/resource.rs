@@ -6,9 +6,7 @@ use pawl_meta::{GroupKind, GroupResource, GroupVersion, GroupVersionKind, names}
 use pawl_schema::{NodeId, Schema};
 use serde::Deserialize;
 
-use crate::types;
-
-const FACTS: &str = include_str!("../facts/resources.json");
+use crate::{facts, types};
 
 /// A resource in one of its versions.
 #[derive(Clone, Debug)]
@@ -48,6 +46,8 @@ pub struct Facts {
     pub unconditional: bool,
     /// The fields whose change counts up `metadata.generation`; none: it has no generation.
     pub generation: Vec<String>,
+    /// A new object has no generation yet: the first change makes the first.
+    pub generation_later: bool,
     /// The fields that only `/status` may change.
     pub status: Vec<String>,
     /// The status given on creation is kept.
@@ -151,13 +151,29 @@ impl Resource {
 pub fn builtin() -> &'static [Resource] {
     static RESOURCES: OnceLock<Vec<Resource>> = OnceLock::new();
     RESOURCES.get_or_init(|| {
-        let facts: Vec<Facts> = serde_json::from_str(FACTS).unwrap_or_default();
         let schema = types::schema();
-        facts
+        parse()
+            .unwrap_or_default()
             .into_iter()
             .filter_map(|facts| Some(Resource { root: schema.named(&facts.type_name)?, schema, facts }))
             .collect()
     })
+}
+
+/// What in the facts about resources makes no sense.
+pub(crate) fn problem() -> Option<String> {
+    match parse() {
+        Err(error) => Some(format!("resources: {error}")),
+        Ok(facts) => facts
+            .iter()
+            .find(|facts| types::schema().named(&facts.type_name).is_none())
+            .map(|facts| format!("{}: no such type: {}", facts.plural, facts.type_name)),
+    }
+}
+
+fn parse() -> serde_json::Result<Vec<Facts>> {
+    let lists = facts::text().resources.iter().map(|list| serde_json::from_str::<Vec<Facts>>(list));
+    lists.collect::<serde_json::Result<Vec<_>>>().map(|lists| lists.into_iter().flatten().collect())
 }
 
 #[cfg(test)]
@@ -166,8 +182,7 @@ mod tests {
 
     #[test]
     fn every_resource_has_its_type() {
-        let facts: Vec<Facts> = serde_json::from_str(FACTS).unwrap();
-        assert_eq!(facts.len(), builtin().len());
+        assert_eq!(parse().unwrap().len(), builtin().len());
         assert!(builtin().iter().any(|r| r.facts.plural == "configmaps" && r.facts.namespaced));
     }
 }

@@ -5,19 +5,24 @@ use std::sync::OnceLock;
 
 use pawl_schema::{Field, ListType, Node, NodeId, NodeKind, Object, Patch, Presence, Scalar, Schema, SchemaBuilder};
 
-const FACTS: &str = include_str!("../facts/types.facts");
+use crate::facts;
 
 /// The schema of everything built in.
 pub fn schema() -> &'static Schema {
     static SCHEMA: OnceLock<Schema> = OnceLock::new();
-    SCHEMA.get_or_init(|| parse(FACTS).unwrap_or_default())
+    SCHEMA.get_or_init(|| parse(&facts::text().types).unwrap_or_default())
+}
+
+/// What in the facts about types makes no sense.
+pub(crate) fn problem() -> Option<String> {
+    parse(&facts::text().types).err()
 }
 
 /// The name under which OpenAPI publishes a type.
 pub fn openapi_name(type_name: &str) -> Option<&'static str> {
     static NAMES: OnceLock<HashMap<&'static str, &'static str>> = OnceLock::new();
     let names = NAMES.get_or_init(|| {
-        let lines = FACTS.lines().filter_map(|line| line.strip_prefix("type "));
+        let lines = facts::text().types.lines().filter_map(|line| line.strip_prefix("type "));
         lines
             .filter_map(|line| {
                 let mut words = line.split_whitespace();
@@ -125,6 +130,7 @@ impl<'f> Reader<'f> {
                     None if attribute == "omitzero" => field.presence = Presence::OmitZero,
                     None if attribute == "required" => field.required = true,
                     None if attribute == "keepempty" => field.keep_empty = true,
+                    None if attribute == "nullempty" => field.null_is_empty = true,
                     Some(("default", json)) => field.default = Some(serde_json::from_str(json).map_err(|_| wrong())?),
                     Some(("enum", values)) => {
                         field.allowed = values.split('|').map(|v| v.replace("%20", " ").into()).collect();
@@ -287,7 +293,7 @@ mod tests {
 
     #[test]
     fn the_facts_are_well_formed() {
-        let schema = parse(FACTS).unwrap();
+        let schema = parse(&facts::text().types).unwrap();
         assert!(schema.types().count() > 600);
         assert!(!defaults(&schema).is_empty());
         let pod = schema.named("core.v1.Pod").unwrap();

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use pawl_kinds::rules::{self, Errors, MetadataPass, Prepare};
 use pawl_kinds::{Resource, builtin};
+use pawl_meta::FieldError;
 use serde_json::{Map, Value, json};
 
 /// A case: the resource, maybe a subresource, and lines of `<word> <text>`.
@@ -147,7 +148,8 @@ fn what_is_wrong_is_said_in_upstreams_words() {
     let mut wrong = Vec::new();
     for case in cases(include_str!("cases/refusals.cases")) {
         let (_, errors) = case.run();
-        let is: Vec<String> = errors.iter().map(|error| format!("{}: {}", error.field, error.body())).collect();
+        let line = |error: &FieldError| format!("{}: {}", error.field, error.body()).replace('\n', "\\n");
+        let is: Vec<String> = errors.iter().map(line).collect();
         let expected = case.all("error");
         if is != expected {
             let kind = &case.resource.facts.kind;

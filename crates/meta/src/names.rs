@@ -17,8 +17,8 @@ const ENV_NAME_TEXT: &str =
 pub fn dns1123_label(text: &str) -> Vec<String> {
     let mut wrong = too_long(text, LABEL_MAX);
     if !is_dns1123_label(text) {
-        // A name that is a subdomain is told so less harshly: upstream has one sentence for both.
-        wrong.push(LABEL_TEXT.to_owned());
+        let dots = is_dns1123_subdomain(text);
+        wrong.push(if dots { "must not contain dots".to_owned() } else { LABEL_TEXT.to_owned() });
     }
     wrong
 }
@@ -66,7 +66,7 @@ pub fn qualified_name(text: &str) -> Vec<String> {
         }
         _ => {
             return vec![
-                "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')".to_owned(),
+                "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')".to_owned(),
             ];
         }
     };

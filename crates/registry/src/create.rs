@@ -42,7 +42,7 @@ impl Registry {
         let name = object.name().to_owned();
         let group_resource = resource.group_resource();
         if !tracked {
-            self.track(cx, served, "", None, &mut object)?;
+            self.track(cx, served, "", None, &mut object);
         }
         let attributes = Attributes {
             operation: Operation::Create,
@@ -105,7 +105,7 @@ impl Registry {
             self.storage().catch_up().await?;
             return match served.stored.cache.get(&key) {
                 Some(existing) => Err(exists(served, &existing)),
-                None => Ok(Arc::new(self.storage().entry(&served.stored, &key, 0, crate::encode(object)))),
+                None => Ok(Arc::new(self.storage().entry(&served.stored, &key, 0, served.stored_form(object)))),
             };
         }
         if held.is_empty() {
@@ -151,7 +151,7 @@ impl Registry {
         }
         metadata.insert("uid".to_owned(), json!(uuid::Uuid::new_v4().to_string()));
         metadata.insert("creationTimestamp".to_owned(), json!(time::now()));
-        if !facts.generation.is_empty() {
+        if !facts.generation.is_empty() && !facts.generation_later {
             metadata.insert("generation".to_owned(), json!(1));
         }
         self.prepare_kind_create(cx, served, object);

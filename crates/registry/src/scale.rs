@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::decoding::{warn, with_causes};
 use crate::patch::{PatchKind, apply_error, refused};
+use crate::update::check_name;
 use crate::{Context, Encoding, FieldValidation, Registry, Served, UpdateRequest};
 
 const API_VERSION: &str = "autoscaling/v1";
@@ -107,6 +108,7 @@ fn changed(cx: &Context, served: &Served, old: &Object, change: &ScaleChange<'_>
             scale
         }
     };
+    check_name(&scale, old.name())?;
     let replicas = pawl_meta::object::at(&scale, "spec.replicas").and_then(Value::as_i64).unwrap_or(0);
     if replicas < 0 {
         let mut errors = Errors::new();

@@ -3,16 +3,18 @@
 use pawl_admission::{Attributes, Operation};
 use pawl_apply::Writer;
 use pawl_kinds::rules::{self, MetadataPass, Prepare};
-use pawl_meta::object::Object;
+use pawl_meta::object::{Object, metadata_mut};
 use pawl_meta::{Errors, Status, time};
 use serde_json::{Map, Value, json};
 
+use crate::create::settle_namespace;
 use crate::metadata::Pass;
-use crate::patch::{apply_error, reset_fields, typed};
+use crate::patch::{reset_fields, typed};
 use crate::{Context, Registry, Served};
 
 impl Registry {
-    /// Notes who owns which fields.
+    /// Notes who owns which fields. Of an object that cannot be told apart by its fields (list items without their keys)
+    /// nobody owns any.
     pub(crate) fn track(
         &self,
         cx: &Context,
@@ -20,17 +22,30 @@ impl Registry {
         subresource: &str,
         old: Option<&Object>,
         new: &mut Object,
-    ) -> Result<(), Status> {
+    ) {
         let now = time::now();
         let api_version = served.resource.group_version().to_string();
         let writer = Writer { manager: &cx.manager, api_version: &api_version, subresource, time: &now };
         let reset = reset_fields(served, subresource);
-        pawl_apply::track_update(&typed(served), old, new, &writer, &reset).map_err(|e| apply_error(served, e))
+        if let Err(error) = pawl_apply::track_update(&typed(served), old, new, &writer, &reset) {
+            tracing::debug!(%error, kind = served.resource.facts.kind, "owners of fields cannot be told");
+            metadata_mut(new).remove("managedFields");
+        }
     }
 
-    /// Notes who sent an object that is answered and not stored.
-    pub fn track_review(&self, cx: &Context, served: &Served, object: &mut Object) -> Result<(), Status> {
-        self.track(cx, served, "", None, object)
+    /// Notes where an object that is answered and not stored was sent to, and who sent it.
+    pub fn settle_review(
+        &self,
+        cx: &Context,
+        served: &Served,
+        namespace: &str,
+        object: &mut Object,
+    ) -> Result<(), Status> {
+        if served.resource.facts.namespaced {
+            settle_namespace(served, namespace, object)?;
+        }
+        self.track(cx, served, "", None, object);
+        Ok(())
     }
 
     /// Lets admission see what is posted below an object.
@@ -132,11 +147,7 @@ impl Registry {
 
     /// How errors name the kind.
     pub(crate) fn invalid(&self, served: &Served, name: &str, errors: &Errors) -> Status {
-        let mut kind = served.resource.group_kind();
-        if let Some(shown) = rules::error_kind(&served.resource) {
-            kind.kind = shown.to_owned();
-        }
-        Status::invalid(&kind, name, errors)
+        Status::invalid(&rules::error_kind(&served.resource), name, errors)
     }
 }
 

@@ -124,7 +124,7 @@ impl Registry {
             self.prepare_kind_update(cx, served, request.subresource, &mut new, &shown);
         }
         if !request.tracked {
-            self.track(cx, served, request.subresource, Some(&shown), &mut new)?;
+            self.track(cx, served, request.subresource, Some(&shown), &mut new);
         }
         self.settings.admission.mutate(&attributes, &mut new, self).await?;
         let mut new = served.to_stored(new);
@@ -156,7 +156,7 @@ impl Registry {
             return Err(self.invalid(served, request.name, &errors));
         }
         self.settings.admission.validate(&attributes, Some(&new), self).await?;
-        let value = if cx.dry_run { crate::encode(&new) } else { served.stored_form(&new) };
+        let value = served.stored_form(&new);
         let unchanged = entry.readable().is_some_and(|r| *r.value() == value);
         if unchanged && !pawl_deletion::completes(&new, traits(served)) {
             return Ok(Attempt::Done(Arc::clone(entry)));
@@ -243,7 +243,7 @@ fn settle_liens(cx: &Context, new: &mut Object, old: &Object, replaces: bool) {
 }
 
 /// The name in the object must be the one in the URL.
-fn check_name(object: &Object, name: &str) -> Result<(), Status> {
+pub(crate) fn check_name(object: &Object, name: &str) -> Result<(), Status> {
     match object.name() {
         "" => Err(nameless(name)),
         given if given != name => Err(Status::bad_request(format!(

@@ -452,7 +452,7 @@ impl Seed<'_, '_> {
 
     /// What an explicit null means for a field that is always written: nil where Go has nil, else the zero value.
     fn null_of(&self, field: &crate::Field) -> Option<Value> {
-        if field.keep_empty {
+        if field.null_is_empty {
             return Some(Value::Array(Vec::new()));
         }
         let nil = field.pointer

@@ -112,6 +112,8 @@ pub struct Field {
     pub required: bool,
     /// An explicit empty list is kept: that it was sent means something.
     pub keep_empty: bool,
+    /// An explicit null is an empty list.
+    pub null_is_empty: bool,
     pub default: Option<Value>,
     pub allowed: Vec<Box<str>>,
     /// The struct that declares the field, where it is not the object's own type (embedded structs).
@@ -208,6 +210,7 @@ impl Field {
             inline: Vec::new(),
             required: false,
             keep_empty: false,
+            null_is_empty: false,
             default: None,
             allowed: Vec::new(),
             owner: None,

@@ -64,7 +64,7 @@ impl Schema {
 
     /// Whether a value that was given is left out on the wire.
     pub fn is_omitted(&self, field: &Field, value: &Value) -> bool {
-        if field.keep_empty {
+        if field.keep_empty && (field.null_is_empty || !value.is_null()) {
             return false;
         }
         match field.presence {

@@ -26,11 +26,13 @@ pub struct MacroSet {
     pub optionals: bool,
     /// `sortBy`.
     pub sorting: bool,
+    /// `cel.bind`.
+    pub binding: bool,
 }
 
 impl Default for MacroSet {
     fn default() -> Self {
-        MacroSet { standard: true, two_variables: false, optionals: false, sorting: false }
+        MacroSet { standard: true, two_variables: false, optionals: false, sorting: false, binding: false }
     }
 }
 
@@ -71,6 +73,12 @@ impl Parser<'_> {
             }
             (Some(t), "optMap" | "optFlatMap", [v, f]) if set.optionals => at.optional_map(function, t, *v, *f),
             (Some(t), "sortBy", [v, k]) if set.sorting => at.sort_by(t, *v, *k),
+            (Some(t), "bind", [v, value, result]) if set.binding && at.name_of(t).as_deref() == Some("cel") => {
+                match at.name_of(*v) {
+                    Some(name) => at.bind(&name, *value, *result).map(Ok),
+                    None => Ok(Err(at.complaint(*v, "cel.bind() variable names must be simple identifiers"))),
+                }
+            }
             _ => return Ok(None),
         };
         match expanded? {

@@ -20,6 +20,9 @@ pub(crate) async fn answer(api: &Api, call: &mut Call) -> Result<Response<Body>,
     if call.info.resource == "pods" {
         check_name(call, &mut binding, "Binding")?;
     }
+    if binding.name().is_empty() {
+        return Err(Status::bad_request("Name parameter required."));
+    }
     api.registry.bind(&call.cx, pods, &call.info.namespace, binding).await?;
     Ok(success(call))
 }

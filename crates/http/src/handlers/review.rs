@@ -25,7 +25,7 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
     let options = WriteOptions::read(api, call, "CreateOptions")?;
     call.cx.manager = manager(call, &options.field_manager);
     let mut object = api.registry.decode(&call.cx, served, encoding(call)?, &body, options.field_validation)?;
-    api.registry.track_review(&call.cx, served, &mut object)?;
+    api.registry.settle_review(&call.cx, served, &call.info.namespace, &mut object)?;
     let review = Value::Object(object);
     let (user, namespace) = (&call.cx.user, call.info.namespace.as_str());
     let access = |kind| review_access(kind, &review, user, namespace, &*api.access.chain);

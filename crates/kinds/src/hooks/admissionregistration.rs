@@ -1,8 +1,11 @@
 //! What rules cannot say about webhooks and admission policies. Expressions are looked at as texts; compiling them is for
 //! whoever runs them.
 
+mod expressions;
+
 use std::collections::BTreeSet;
 
+pub use expressions::{policy_expressions, webhook_expressions};
 use pawl_meta::object::Meta as _;
 use serde_json::{Map, Value, json};
 

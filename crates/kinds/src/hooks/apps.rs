@@ -1,10 +1,14 @@
 //! What rules cannot say about Deployment, StatefulSet, DaemonSet and ControllerRevision.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::pods;
 use super::pods::equal;
 use super::read;
+use super::report::each;
+use crate::formats;
 use crate::rules::{Check, Errors, FieldPath};
 
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
@@ -57,6 +61,24 @@ pub fn claim_template_kinds(object: &mut Map<String, Value>) {
         template.insert("apiVersion".to_string(), Value::from("v1"));
         if let Some(status) = read::map_mut(template, "status") {
             read::default_to(status, "phase", "Pending");
+        }
+    }
+}
+
+/// Claim templates are volumes of the pods, and have names like these.
+pub fn statefulset_claim_names(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    let templates = read::objects(object, "volumeClaimTemplates");
+    let names: BTreeSet<&str> = templates
+        .map(|(_, template)| read::map(template, "metadata").map_or("", |meta| read::text(meta, "name")))
+        .collect();
+    let volumes = path.child("template").child("spec").child("volumes");
+    for (index, name) in names.into_iter().enumerate() {
+        let at = volumes.index(index);
+        if name.is_empty() {
+            errors.required(&at.child("persistentVolumeClaim").child("claimName"), "");
+            errors.required(&at.child("name"), "");
+        } else {
+            each(formats::dns1123_label(name), &at.child("name"), name, errors);
         }
     }
 }

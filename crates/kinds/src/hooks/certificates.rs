@@ -50,7 +50,7 @@ pub fn csr_request(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPat
 }
 
 /// The types of the PEM blocks in a base64 text.
-fn pem_types(encoded: &str) -> Vec<String> {
+pub(crate) fn pem_types(encoded: &str) -> Vec<String> {
     let content = STANDARD.decode(encoded).unwrap_or_default();
     let text = String::from_utf8_lossy(&content).into_owned();
     let mut types = Vec::new();

@@ -173,6 +173,19 @@ pub fn node_pod_ranges(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fiel
     }
 }
 
+/// The one range of old stands first among the ranges, or for all of them when it is another.
+pub fn node_pod_range(object: &mut Map<String, Value>) {
+    let Some(spec) = read::map_mut(object, "spec") else { return };
+    let first = read::texts(spec, "podCIDRs").first().map(ToString::to_string);
+    match (read::text(spec, "podCIDR").to_owned(), first) {
+        (one, Some(first)) if one.is_empty() => drop(spec.insert("podCIDR".to_owned(), json!(first))),
+        (one, first) if !one.is_empty() && first.as_ref() != Some(&one) => {
+            spec.insert("podCIDRs".to_owned(), json!([one]));
+        }
+        _ => {}
+    }
+}
+
 /// The ranges of a node's pods are given once.
 pub fn node_pod_ranges_update(
     _cx: &Check<'_>,

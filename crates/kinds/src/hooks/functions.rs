@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{
     admissionregistration, apps, autoscaling, batch, certificates, cluster, config, events, flowcontrol, identity,
-    network, pods, quota, resource, service, storage,
+    network, pods, quota, resource, service, storage, warnings,
 };
 use crate::rules::{Check, Errors, FieldPath};
 
@@ -41,7 +41,7 @@ table! {
     fill, FillHook,
     apps: claim_template_kinds daemon_set_first_generation;
     batch: job_generated_selector job_labels;
-    cluster: namespace_finalizer namespace_name_label;
+    cluster: namespace_finalizer namespace_name_label node_pod_range;
     config: secret_fold_string_data;
     identity: service_account_secret_names;
     network: endpoint_slice_drop_topology network_policy_types;
@@ -71,11 +71,11 @@ table! {
 table! {
     /// A hook that checks.
     check, CheckHook,
-    admissionregistration: audit_annotations cel_identifier match_conditions mutating_binding_operations
+    admissionregistration: audit_annotations cel_identifier match_conditions policy_expressions webhook_expressions mutating_binding_operations
         mutating_operations mutation_other_patch param_kind policy_type_checking rule_resource_names rule_resources
         validation_actions validation_message webhook_client webhook_review_versions;
     apps: daemon_set_moves revision_data_object rolling_update_moves stateful_set_unavailable
-        statefulset_template_annotations;
+        statefulset_claim_names statefulset_template_annotations;
     autoscaling: container_metric_resource described_object_version metric_sources metrics_for_scale_to_zero
         scale_target_version;
     batch: cron_job_name cron_schedule cron_time_zone failure_rule_container failure_rule_exit_codes
@@ -105,13 +105,13 @@ table! {
         volume_derived_names volume_field_path windows_options;
     quota: limit_range_item limit_range_type quota_hard quota_scope_selector quota_scopes quota_status;
     resource: claim_device_status claim_reserved_for device_allocation_mode device_class_extended_resource
-        device_constraint_attribute device_request_kind device_request_references device_requests opaque_parameters
+        device_constraint_attribute device_request_kind device_request_references device_selector_expression device_requests opaque_parameters
         slice_counters slice_devices slice_node_fields slice_unchanged_fields;
     service: service_cluster_ip_fields service_external_ips service_external_traffic service_port_numbers
         service_shape service_source_ranges service_status_ingress service_topology_annotations;
     storage: access_modes attachment_source attachment_status claim_data_sources claim_request
         claim_status_resources class_parameters class_topologies driver_lifecycle_modes driver_token_requests
-        iscsi_initiator iscsi_iqn iscsi_portal_length node_driver_topology_keys volume_capacity
+        iscsi_initiator iscsi_iqn iscsi_portal_length node_driver_topology_keys volume_capacity volume_local_affinity
         volume_mount_options volume_recycle_root;
 }
 
@@ -137,6 +137,8 @@ table! {
     warn, WarnHook,
     batch: cron_job_warnings job_warnings;
     pods: named_template_warnings pod_status_warnings pod_template_warnings pod_warnings template_warnings;
+    warnings: capacity_topology_labels claim_fractions class_topology_labels policy_networks runtime_class_labels secret_key_pair
+        volume_affinity_labels;
 }
 
 #[cfg(test)]
@@ -145,7 +147,7 @@ mod tests {
 
     #[test]
     fn every_hook_is_called_by_the_facts() {
-        let facts = crate::rules::facts();
+        let facts = crate::facts::text().rules.concat();
         let names = [fill::NAMES, keep::NAMES, check::NAMES, update::NAMES, warn::NAMES].concat();
         let called = |name: &str| facts.lines().any(|line| line.split_whitespace().any(|word| word == name));
         let idle: Vec<&str> = names.into_iter().filter(|name| !called(name)).collect();

@@ -61,7 +61,11 @@ pub fn aggregation_selectors(_cx: &Check<'_>, object: &Map<String, Value>, path:
         errors.required(&at, "at least one clusterRoleSelector required if aggregationRule is non-nil");
     }
     for (index, selector) in read::objects(rule, "clusterRoleSelectors") {
+        let before = errors.len();
         label_selector(selector, &at.index(index), errors);
+        if errors.len() > before {
+            errors.invalid(&at.index(index), Value::Null, "invalid label selector.");
+        }
     }
 }
 

@@ -1,9 +1,13 @@
 //! What rules cannot say about the kinds of dynamic resource allocation: references among requests, the union of what a
-//! slice is for, and the many small limits on devices. Selectors are looked at as texts.
+//! slice is for, and the many small limits on devices.
+
+mod requests;
+mod selectors;
 
 use std::collections::BTreeSet;
 
 use pawl_meta::object::at as value_at;
+pub use selectors::device_selector_expression;
 use serde_json::{Map, Value, json};
 
 use super::report::each;
@@ -445,11 +449,13 @@ fn slice_device(device: &Map<String, Value>, selects: bool, at: &FieldPath, erro
         }
     }
     let shared = read::truth(device, "allowMultipleAllocations");
-    for (name, amount) in capacity {
+    for (name, capacity) in capacity {
         attribute_name(name, &at.child("capacity"), errors);
-        if !shared && amount.as_object().is_some_and(|amount| read::present(amount, "requestPolicy")) {
-            let at = at.child("capacity").key(name).child("requestPolicy");
-            errors.forbidden(&at, "allowMultipleAllocations must be true");
+        let at = at.child("capacity").key(name).child("requestPolicy");
+        match capacity.as_object().and_then(|capacity| read::map(capacity, "requestPolicy")) {
+            Some(_) if !shared => errors.forbidden(&at, "allowMultipleAllocations must be true"),
+            Some(policy) => requests::request_policy(capacity.get("value"), policy, &at, errors),
+            None => {}
         }
     }
     device_taints(device, at, errors);
@@ -574,8 +580,10 @@ fn device_nodes(device: &Map<String, Value>, selects: bool, at: &FieldPath, erro
         errors.invalid(&at.child("allNodes"), false, "must be either unset or set to true");
     }
     let text = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice spec";
+    let set = |field| device.get(field).is_some_and(|value| *value != json!("") && *value != json!(false));
     match present.len() {
         0 => errors.required(at, text),
+        1 if !fields.iter().any(|(field, _)| set(*field)) => errors.required(at, text),
         1 => {}
         _ => errors.invalid(at, format!("{{{}}}", present.join(", ")), text),
     }

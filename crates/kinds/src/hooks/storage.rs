@@ -61,17 +61,20 @@ fn add_finalizer(object: &mut Map<String, Value>, name: &str) {
 
 /// Access modes are known, and ReadWriteOncePod stands alone. Used for volumes and claims.
 pub fn access_modes(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    known_access_modes(object, &path.child("accessModes"), errors);
+}
+
+fn known_access_modes(object: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
     let known = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
-    let at = path.child("accessModes");
     let modes = read::texts(object, "accessModes");
     for mode in &modes {
         if !known.contains(mode) {
-            errors.not_supported(&at, *mode, &known);
+            errors.not_supported(at, *mode, &known);
         }
     }
     let shared = modes.iter().any(|mode| known.contains(mode) && *mode != "ReadWriteOncePod");
     if shared && modes.contains(&"ReadWriteOncePod") {
-        errors.forbidden(&at, "may not use ReadWriteOncePod with other access modes");
+        errors.forbidden(at, "may not use ReadWriteOncePod with other access modes");
     }
 }
 
@@ -91,6 +94,15 @@ pub fn volume_capacity(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fiel
         if amount <= 0 {
             errors.invalid(&at.key(name), quantities::text_of(value), "must be greater than zero");
         }
+    }
+}
+
+/// A local volume that counts is on some node.
+pub fn volume_local_affinity(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+    let refused = path.child("local").to_string();
+    let counts = read::present(object, "local") && errors.iter().all(|error| error.field != refused);
+    if counts && !read::present(object, "nodeAffinity") {
+        errors.required(&path.child("nodeAffinity"), "Local volume requires node affinity");
     }
 }
 
@@ -518,7 +530,9 @@ pub fn class_topologies(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
             keys.push((key.to_string(), values));
         }
         keys.sort();
-        if seen.contains(&keys) {
+        // Upstream compares with as many empty terms as there are terms, too.
+        let empty = if keys.is_empty() { read::list(object, "allowedTopologies").len() } else { 0 };
+        for _ in 0..empty + seen.iter().filter(|known| **known == keys).count() {
             errors.duplicate(&at, "");
         }
         seen.push(keys);
@@ -558,6 +572,19 @@ pub fn attachment_source(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fi
     }
 }
 
+/// The fields of a volume's spec that do not say where the volume is.
+const NOT_A_VOLUME: [&str; 9] = [
+    "accessModes",
+    "capacity",
+    "claimRef",
+    "mountOptions",
+    "nodeAffinity",
+    "persistentVolumeReclaimPolicy",
+    "storageClassName",
+    "volumeAttributesClassName",
+    "volumeMode",
+];
+
 /// A volume written out in an attachment is a CSI volume that nobody claims.
 fn inline_volume(spec: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
     let context = "in the context of inline volumes";
@@ -569,9 +596,13 @@ fn inline_volume(spec: &Map<String, Value>, at: &FieldPath, errors: &mut Errors)
     if !read::present(spec, "csi") {
         errors.required(&at.child("csi"), format!("has to be specified {context}"));
     }
+    if !spec.iter().any(|(field, value)| !value.is_null() && !NOT_A_VOLUME.contains(&field.as_str())) {
+        errors.required(at, "must specify a volume type");
+    }
     if read::list(spec, "accessModes").is_empty() {
         errors.required(&at.child("accessModes"), "");
     }
+    known_access_modes(spec, &at.child("accessModes"), errors);
     let policy = read::text(spec, "persistentVolumeReclaimPolicy");
     if !policy.is_empty() && policy != "Retain" {
         let at = at.child("persistentVolumeReclaimPolicy");

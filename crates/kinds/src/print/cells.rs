@@ -13,8 +13,6 @@ use serde_json::{Value, json};
 use super::functions::{self, RowFunction};
 use super::language::{Cell, Scope};
 
-const FACTS: &str = include_str!("../../facts/columns.facts");
-
 /// The columns of a type.
 #[derive(Debug, Default)]
 pub struct Columns {
@@ -104,7 +102,12 @@ struct Facts {
 
 fn facts() -> &'static Facts {
     static FACTS_READ: OnceLock<Facts> = OnceLock::new();
-    FACTS_READ.get_or_init(|| parse(FACTS).unwrap_or_default())
+    FACTS_READ.get_or_init(|| parse(&crate::facts::text().columns).unwrap_or_default())
+}
+
+/// What in the facts about columns makes no sense.
+pub fn problem() -> Option<String> {
+    parse(&crate::facts::text().columns).err().map(|why| format!("columns: {why}"))
 }
 
 fn scope(object: &Value) -> Scope<'_> {

@@ -131,6 +131,7 @@ impl Compiler {
             warns: Vec::new(),
             plain_metadata: false,
             error_kind: None,
+            error_group: None,
         };
         let mut checks = Vec::new();
         for line in lines {
@@ -157,6 +158,7 @@ impl Compiler {
             ("meta", ["plain"]) => kind.plain_metadata = true,
             ("meta", ["kube"]) => kind.plain_metadata = false,
             ("errors", ["kind", name]) => kind.error_kind = Some(name.trim_matches('"')),
+            ("errors", ["group", name]) => kind.error_group = Some(name.trim_matches('"')),
             ("owns", fields) => kind.owns = Some(fields.to_vec()),
             ("steps", ["create", steps @ ..]) => kind.on_create = steps_of(steps)?,
             ("steps", ["update", steps @ ..]) => kind.on_update = steps_of(steps)?,
@@ -298,10 +300,11 @@ impl Compiler {
     ) -> Result<Union, String> {
         let mut members = Vec::new();
         for word in words {
+            let (word, always) = word.strip_suffix('+').map_or((*word, false), |word| (word, true));
             let (field, refused, inside) = match (word.split_once('!'), word.split_once('>')) {
                 (Some((field, refused)), _) => (field, refused, field),
                 (_, Some((field, inside))) => (field, field, inside),
-                _ => (*word, *word, *word),
+                _ => (word, word, word),
             };
             let place = Place::parse(self.schema, node, field)?;
             done.insert(field);
@@ -309,7 +312,7 @@ impl Compiler {
                 Some((Shape::One, inner, object)) => self.plan(&object.name, inner),
                 _ => None,
             };
-            members.push(Member { field, refused, inside, plan });
+            members.push(Member { field, refused, inside, plan, always });
         }
         Ok(Union { noun, members })
     }

@@ -289,7 +289,7 @@ fn quantity(primitive: &Primitive, value: &Value, at: &At<'_>, report: &mut Repo
 fn csi_driver_name(name: &str, at: &At<'_>, report: &mut Report<'_>) {
     const LIMIT: usize = 63;
     if name.is_empty() {
-        report.add(ErrorKind::Required, at, String::new, "");
+        return report.add(ErrorKind::Required, at, String::new, "");
     }
     if name.len() > LIMIT {
         report.too_long(at, name, LIMIT);

@@ -32,6 +32,8 @@ pub(super) struct Kind {
     pub plain_metadata: bool,
     /// The kind that errors name, when that is not the object's.
     pub error_kind: Option<&'static str>,
+    /// The group that errors name, when that is not the object's.
+    pub error_group: Option<&'static str>,
 }
 
 /// A stage of validation; their order is the order of errors.

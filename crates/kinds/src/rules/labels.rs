@@ -130,11 +130,11 @@ fn one_condition(condition: &Value, kind: &str, at: &At<'_>, report: &mut Report
         report.invalid(&at.field("observedGeneration"), || generation.to_string(), detail);
     }
     if text("lastTransitionTime").is_empty() {
-        report.add(ErrorKind::Required, &at.field("lastTransitionTime"), String::new, "must be set");
+        report.add(ErrorKind::Required, &at.field("lastTransitionTime"), String::new, "");
     }
     let reason = text("reason");
     if reason.is_empty() {
-        report.add(ErrorKind::Required, &at.field("reason"), String::new, "must be set");
+        report.add(ErrorKind::Required, &at.field("reason"), String::new, "");
     } else {
         if !is_reason(reason) {
             let sentence = "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'";

@@ -64,6 +64,8 @@ pub(super) struct Member {
     /// The name under which its insides are reported.
     pub inside: &'static str,
     pub plan: Option<PlanId>,
+    /// Upstream never refuses it beside others.
+    pub always: bool,
 }
 
 /// The objects at a node: how they are wrapped and what they are.
@@ -202,7 +204,7 @@ impl Run<'_> {
         let mut found = false;
         for member in &union.members {
             let Some(value) = scene.object.get(member.field).filter(|value| !value.is_null()) else { continue };
-            if found {
+            if found && !member.always {
                 let Some(noun) = &union.noun else { return };
                 errors.forbidden(&visit.at.field(member.refused), format!("may not specify more than 1 {noun}"));
                 continue;

@@ -4,20 +4,7 @@ use std::collections::HashMap;
 
 use pawl_meta::ErrorKind;
 
-pub(super) const FILES: [&str; 12] = [
-    include_str!("../../facts/rules/admissionregistration.rules"),
-    include_str!("../../facts/rules/apps.rules"),
-    include_str!("../../facts/rules/autoscaling.rules"),
-    include_str!("../../facts/rules/batch.rules"),
-    include_str!("../../facts/rules/cluster.rules"),
-    include_str!("../../facts/rules/config.rules"),
-    include_str!("../../facts/rules/identity.rules"),
-    include_str!("../../facts/rules/network.rules"),
-    include_str!("../../facts/rules/pods.rules"),
-    include_str!("../../facts/rules/policy.rules"),
-    include_str!("../../facts/rules/resource.rules"),
-    include_str!("../../facts/rules/storage.rules"),
-];
+use crate::facts;
 
 /// The blocks of all files by name, `like` lines replaced by what they stand for.
 pub(super) struct Blocks {
@@ -28,7 +15,7 @@ pub(super) struct Blocks {
 impl Blocks {
     pub fn read(errors: &mut Vec<String>) -> Self {
         let mut blocks = Self { types: HashMap::new(), kinds: HashMap::new() };
-        for text in FILES {
+        for text in &facts::text().rules {
             let mut open: Option<&mut Vec<&'static str>> = None;
             for line in text.lines() {
                 let trimmed = line.trim();

@@ -12,10 +12,15 @@ use crate::hooks::read;
 use crate::rules::{Check, Errors, FieldPath};
 
 /// The volumes that a container can mount, and whether each is a claim. A StatefulSet adds those of its claim templates.
-fn known_volumes<'a>(cx: &'a Check<'_>) -> BTreeMap<&'a str, bool> {
+/// A volume that has something wrong does not count.
+fn known_volumes<'a>(cx: &'a Check<'_>, container: &FieldPath, errors: &Errors) -> BTreeMap<&'a str, bool> {
     let mut known = BTreeMap::new();
+    let container = container.to_string();
+    let volumes = container.rsplit_once('.').map_or_else(String::new, |(spec, _)| format!("{spec}.volumes["));
+    let wrong: BTreeSet<usize> =
+        errors.iter().filter_map(|error| error.field.strip_prefix(&volumes)?.split_once(']')?.0.parse().ok()).collect();
     if let Some(spec) = enclosing_spec(cx) {
-        for (_, volume) in read::objects(spec, "volumes") {
+        for (_, volume) in read::objects(spec, "volumes").filter(|(index, _)| !wrong.contains(index)) {
             let claim = read::present(volume, "persistentVolumeClaim") || read::present(volume, "ephemeral");
             known.insert(read::text(volume, "name"), claim);
         }
@@ -31,7 +36,7 @@ fn known_volumes<'a>(cx: &'a Check<'_>) -> BTreeMap<&'a str, bool> {
 
 /// Mounts name volumes of the pod, each at a place of its own.
 pub fn container_volume_mounts(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let known = known_volumes(cx);
+    let known = known_volumes(cx, path, errors);
     let at = path.child("volumeMounts");
     let devices: Vec<(&str, &str)> = read::objects(object, "volumeDevices")
         .map(|(_, device)| (read::text(device, "name"), read::text(device, "devicePath")))
@@ -106,7 +111,7 @@ fn recursive_read_only(mount: &Map<String, Value>, at: &FieldPath, errors: &mut 
 
 /// Devices name claims of the pod, each at a place of its own.
 pub fn container_volume_devices(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let known = known_volumes(cx);
+    let known = known_volumes(cx, path, errors);
     let mounts: Vec<(&str, &str)> = read::objects(object, "volumeMounts")
         .map(|(_, mount)| (read::text(mount, "name"), read::text(mount, "mountPath")))
         .collect();

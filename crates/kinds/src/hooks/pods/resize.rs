@@ -186,6 +186,9 @@ fn masked(new: &Map<String, Value>, old: &Map<String, Value>) -> Value {
                 None => list.remove(name),
             };
         }
+        if list.is_empty() {
+            merged.remove(field);
+        }
     }
     Value::Object(merged)
 }

@@ -135,7 +135,8 @@ fn warn(object: &Map<String, Value>, path: &FieldPath, template: bool, warnings:
     }
 }
 
-fn deprecated_label(key: &str) -> Option<&'static str> {
+/// What to say of a label of nodes that has another name now.
+pub(crate) fn deprecated_label(key: &str) -> Option<&'static str> {
     match key {
         "beta.kubernetes.io/arch" => Some("deprecated since v1.14; use \"kubernetes.io/arch\" instead"),
         "beta.kubernetes.io/os" => Some("deprecated since v1.14; use \"kubernetes.io/os\" instead"),
@@ -188,7 +189,7 @@ fn node_labels(spec: &Map<String, Value>, at: &FieldPath, warnings: &mut Vec<Str
     }
 }
 
-fn selector_term(term: &Map<String, Value>, values_too: bool, at: &FieldPath, warnings: &mut Vec<String>) {
+pub(crate) fn selector_term(term: &Map<String, Value>, values_too: bool, at: &FieldPath, warnings: &mut Vec<String>) {
     for (index, expression) in read::objects(term, "matchExpressions") {
         let place = at.child("matchExpressions").index(index);
         let key = read::text(expression, "key");

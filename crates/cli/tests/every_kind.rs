@@ -1,0 +1,129 @@
+//! Every kind over HTTP: the life of the least object of each, and what upstream demands of them.
+//!
+//! The kinds and what is known of them stand in `facts/every_kind.facts`; nothing here is about one of them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a failed expectation is how a test reports"
+)]
+
+mod kinds;
+mod server;
+
+use std::collections::BTreeSet;
+
+use futures::StreamExt;
+use kinds::{Errors, Kind, Sample, paths, without};
+use pawl_kinds::builtin;
+use serde_json::{Value, json};
+use server::{Answer, Client, Place, Protocol, Server};
+
+const NAMESPACE: &str = "t";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_least_object_of_every_kind_lives_and_dies() {
+    let (place, server) = start().await;
+    let client = place.client(Protocol::Http2);
+    for kind in kinds::read() {
+        eprintln!("{}", kind.resource.facts.plural);
+        kinds::life::live(&client, &kind).await;
+    }
+    server.assert_no_panic();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_upstream_demands_is_demanded() {
+    let (place, server) = start().await;
+    let client = place.client(Protocol::Http2);
+    let (mut asked, mut refused, mut wrong) = (0, 0, Vec::new());
+    for kind in kinds::read() {
+        for sample in &kind.samples {
+            let answers: Vec<(String, Errors)> = futures::stream::iter(lacking(&kind, sample))
+                .map(async |(path, object)| (path, errors(&create_dry(&client, &kind, &object).await)))
+                .buffer_unordered(8)
+                .collect()
+                .await;
+            asked += answers.len();
+            for (path, is) in answers {
+                let should = sample.demands.get(&path).cloned().unwrap_or_default();
+                refused += usize::from(should != Errors::default());
+                if should != is && should != Errors::Unknown {
+                    wrong.push(format!(
+                        "{} without {path}\n  is     {is:?}\n  should {should:?}",
+                        kind.resource.facts.kind
+                    ));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ\n{}", wrong.len(), wrong.join("\n"));
+    assert!(asked > 2500 && refused > 1200, "{asked} asked, {refused} refused");
+    server.assert_no_panic();
+}
+
+#[test]
+fn every_kind_that_can_be_created_is_in_the_facts() {
+    let known: BTreeSet<String> = kinds::read().iter().map(Kind::collection).collect();
+    let of = |resource| Kind { resource, least: Value::Null, samples: Vec::new() }.collection();
+    let creatable = builtin().iter().filter(|r| r.facts.verbs.iter().any(|verb| verb == "create"));
+    let missing: Vec<String> =
+        creatable.filter(|r| r.facts.refused.is_none()).map(of).filter(|path| !known.contains(path)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// A server set up like the one that was asked for the facts, with the objects that some kinds are about.
+async fn start() -> (Place, Server) {
+    let mut place = Place::new();
+    let server = place
+        .start_with(|place| {
+            let mut command = place.command();
+            command.args(["--disable-admission-plugins=ServiceAccount", "--service-cluster-ip-range=10.0.0.0/24"]);
+            command
+        })
+        .await;
+    let client = place.client(Protocol::Http1);
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+    client.post("/api/v1/namespaces", &namespace).await.unwrap().expect(201);
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    });
+    client.post(&format!("/api/v1/namespaces/{NAMESPACE}/pods"), &pod).await.unwrap().expect(201);
+    (place, server)
+}
+
+/// A sample as it is, and without each of its parts.
+fn lacking(kind: &Kind, sample: &Sample) -> Vec<(String, Value)> {
+    let mut objects = vec![(String::new(), kind.whole(&sample.object))];
+    for path in paths(&sample.object) {
+        objects.push((path.to_string(), kind.whole(&without(&sample.object, &path))));
+    }
+    objects
+}
+
+async fn create_dry(client: &Client, kind: &Kind, object: &Value) -> Answer {
+    client.post(&format!("{}?dryRun=All&fieldValidation=Strict", kind.collection()), object).await.unwrap()
+}
+
+/// What an answer says is wrong.
+fn errors(answer: &Answer) -> Errors {
+    match answer.code {
+        201 => Errors::default(),
+        422 => {
+            let status = answer.json();
+            let text = |cause: &Value, field: &str| cause[field].as_str().unwrap_or_default().to_owned();
+            let causes = status["details"]["causes"].as_array().cloned().unwrap_or_default();
+            Errors::At(
+                causes
+                    .iter()
+                    .map(|cause| (text(cause, "field"), text(cause, "reason").replace("FieldValue", "")))
+                    .collect(),
+            )
+        }
+        code => Errors::Code(code),
+    }
+}
