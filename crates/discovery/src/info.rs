@@ -10,7 +10,7 @@ pub(crate) struct Info {
 
 impl Info {
     /// The Kubernetes version whose API this is.
-    pub const KUBERNETES: Self = Self { title: "Kubernetes", version: "v1.36.4" };
+    pub const KUBERNETES: Self = Self { title: "Kubernetes", version: "1.36" };
 }
 
 #[derive(Debug, Serialize)]

@@ -9,6 +9,7 @@ pub mod documents;
 pub mod eviction;
 pub mod get;
 pub mod list;
+mod node;
 pub mod patch;
 pub mod review;
 pub mod subresource;

@@ -156,17 +156,14 @@ impl Registry {
         if given == expected && kind == wanted {
             return Ok(());
         }
-        let why = self.why_not(served, &given, kind);
+        let why = self.why_not(served.internal_kind(), &given, kind);
         Err(WrongKind::Cannot(format!("{kind} in version {:?} cannot be handled as a {wanted}: {why}", given.version)))
     }
 
-    /// Why an object of another kind is not one of this resource.
-    pub(crate) fn why_not(&self, served: &Served, given: &GroupVersion, kind: &str) -> String {
-        let wanted = &served.resource.facts.kind;
+    /// Why an object of one kind is not one of another, which is named by the first part of its group.
+    pub(crate) fn why_not(&self, (group, wanted): (&str, &str), given: &GroupVersion, kind: &str) -> String {
         let is_general = given.version == "v1" && matches!(kind, "List" | "Status");
         if is_general || self.table().by_kind(&given.group, &given.version, kind).is_some() {
-            let expected = served.resource.group_version();
-            let group = expected.group.split('.').next().filter(|g| !g.is_empty()).unwrap_or("core");
             return format!("converting ({}.{kind}) to ({group}.{wanted}): unknown conversion", given.version);
         }
         format!(
@@ -190,8 +187,8 @@ impl WrongKind {
     }
 }
 
-/// Kind and apiVersion of a body that could not be decoded as what the URL says.
-fn peek(encoding: Encoding, body: &[u8]) -> Result<(String, String), String> {
+/// apiVersion and kind of a body that could not be decoded as what it should be.
+pub fn peek(encoding: Encoding, body: &[u8]) -> Result<(String, String), String> {
     let value: Value = match encoding {
         Encoding::Json => serde_json::from_slice(body).map_err(|_| syntax_error(body))?,
         Encoding::Yaml | Encoding::Protobuf => yaml::parse(&String::from_utf8_lossy(body))?.value,

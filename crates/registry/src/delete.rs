@@ -9,7 +9,7 @@ use pawl_meta::object::{Meta, Object};
 use pawl_meta::{Cause, Details, Errors, Status, time};
 
 use crate::storage::{Put, Written};
-use crate::{Context, Entry, ListRequest, Registry, Served, State, read_error};
+use crate::{Context, Entry, ListRequest, Page, Registry, Served, State, read_error};
 
 pub struct DeleteRequest<'a> {
     pub namespace: &'a str,
@@ -23,12 +23,6 @@ pub enum Deleted {
     Gone(Arc<Entry>),
     /// The object stays until what holds it lets go.
     Waiting(Arc<Entry>),
-}
-
-/// What became of the objects of a collection.
-pub struct CollectionDeleted {
-    pub revision: pawl_kv::Revision,
-    pub entries: Vec<Arc<Entry>>,
 }
 
 /// The annotation of the audit log that names the liens that were ignored.
@@ -126,14 +120,14 @@ impl Registry {
         Err(Status::conflict(&group_resource, request.name, why))
     }
 
-    /// Deletes everything that a list shows. What is held by liens stays, and the answer names it.
+    /// Deletes everything that a list shows, and gives that list. What is held by liens stays, and the answer names it.
     pub async fn delete_collection(
         &self,
         cx: &Context,
         served: &Served,
         list: &ListRequest,
         options: &DeleteOptions,
-    ) -> Result<CollectionDeleted, Status> {
+    ) -> Result<Page, Status> {
         let page = self.list(served, list).await?;
         let mut held: Vec<Cause> = Vec::new();
         for entry in &page.entries {
@@ -151,7 +145,7 @@ impl Registry {
             }
         }
         if held.is_empty() {
-            return Ok(CollectionDeleted { revision: page.revision, entries: page.entries });
+            return Ok(page);
         }
         let resource = served.resource.group_resource();
         let names: Vec<String> = held.iter().map(|c| format!("\"{}\"", c.field)).collect();

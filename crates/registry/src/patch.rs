@@ -100,22 +100,31 @@ impl Registry {
             Status::invalid(&GroupKind::default(), "", &errors)
         };
         let typing = self.typing(served, request, &mut patched)?;
+        if matches!(patch, Patch::Strategic(_))
+            && let Some(why) = served.resource.schema.conversion_error(typing.root, &patched)
+        {
+            return Err(wrong(&why));
+        }
         let decoded = decode_value(served.resource.schema, typing.root, patched).map_err(|error| match error {
             DecodeError::Syntax(why) | DecodeError::Type(why) => wrong(&why),
         })?;
         if let Some(why) = typing.refusal {
             return Err(wrong(&why));
         }
-        let mut findings = found.to_vec();
-        findings.extend(decoded.findings);
+        let of_patch = |finding: &Finding| match patch {
+            Patch::Json(_) => format!("json patch {}", finding.message()),
+            _ => finding.message(),
+        };
+        let texts: Vec<String> =
+            found.iter().map(of_patch).chain(decoded.findings.iter().map(Finding::message)).collect();
         match request.validation {
             FieldValidation::Ignore => {}
-            FieldValidation::Warn => warn(cx, findings.iter().map(Finding::message).collect()),
-            FieldValidation::Strict if findings.is_empty() => {}
+            FieldValidation::Warn => warn(cx, texts),
+            FieldValidation::Strict if texts.is_empty() => {}
             FieldValidation::Strict => {
-                let texts: Vec<String> = findings.iter().map(Finding::message).collect();
                 let mut status = wrong(&format!("strict decoding error: {}", texts.join(", ")));
                 status.details = None;
+                let findings: Vec<Finding> = found.iter().cloned().chain(decoded.findings).collect();
                 return Err(with_causes(status, &findings));
             }
         }
@@ -150,9 +159,12 @@ impl Registry {
         let decoded = decode_value(served.resource.schema, served.resource.root, Value::Object(applied.object))
             .map_err(|error| Status::plain_error(error.to_string()))?;
         let mut object = decoded.object;
+        let is_nameless = object.name().is_empty();
         let metadata = metadata_mut(&mut object);
         if old.is_none() {
-            metadata.insert("name".to_owned(), Value::from(request.name));
+            if is_nameless {
+                metadata.insert("name".to_owned(), Value::from(request.name));
+            }
             metadata.remove("resourceVersion");
         }
         self.set_defaults(served, &mut object);
@@ -190,7 +202,10 @@ impl Registry {
         let typing = match other {
             Some(root) if is_form => return Ok(Typing { root, refusal: None }),
             _ if is_same => Typing { root, refusal: None },
-            other => Typing { root: other.unwrap_or(root), refusal: Some(self.why_not(served, &given, kind)) },
+            other => Typing {
+                root: other.unwrap_or(root),
+                refusal: Some(self.why_not(served.internal_kind(), &given, kind)),
+            },
         };
         name_kind(document, served);
         Ok(typing)
@@ -235,11 +250,19 @@ fn is_former_version(given: &GroupVersion, expected: &GroupVersion) -> bool {
 fn read(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Result<(Patch, Vec<Finding>), Status> {
     let body = request.body;
     match request.kind {
-        PatchKind::Json => Ok((Patch::Json(json_patch::Patch::decode(body).map_err(refused)?), Vec::new())),
+        PatchKind::Json => {
+            let patch = json_patch::Patch::decode(body).map_err(refused)?;
+            let (schema, any) = any();
+            let mut findings = decode_json(schema, *any, body).map(|decoded| decoded.findings).unwrap_or_default();
+            let unknown = patch.unknown_fields().into_iter();
+            findings.extend(unknown.map(|path| Finding::Unknown { path, suggestion: None }));
+            Ok((Patch::Json(patch), findings))
+        }
         PatchKind::Merge | PatchKind::Strategic => {
             let (schema, any) = any();
-            let decoded = decode_json(schema, *any, body)
-                .map_err(|e| Status::bad_request(format!("error decoding patch: {e}")))?;
+            // Upstream words the same errors in two ways.
+            let prefix = if request.kind == PatchKind::Merge { "error decoding patch: " } else { "" };
+            let decoded = decode_json(schema, *any, body).map_err(|e| Status::bad_request(format!("{prefix}{e}")))?;
             let value = match serde_json::from_slice::<Value>(body) {
                 Ok(value @ Value::Object(_)) => value,
                 Ok(Value::Null) if request.kind == PatchKind::Merge => {
@@ -248,15 +271,12 @@ fn read(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Result<(Pa
                 Ok(Value::Null) => Value::Object(Object::new()),
                 Ok(other) => {
                     return Err(Status::bad_request(format!(
-                        "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                        "{prefix}json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
                         go::json_kind(&other)
                     )));
                 }
                 Err(_) => {
-                    return Err(Status::bad_request(format!(
-                        "error decoding patch: {}",
-                        pawl_schema::syntax_error(body)
-                    )));
+                    return Err(Status::bad_request(format!("{prefix}{}", pawl_schema::syntax_error(body))));
                 }
             };
             let patch = if request.kind == PatchKind::Merge { Patch::Merge(value) } else { Patch::Strategic(value) };

@@ -3,7 +3,7 @@
 use pawl_apply::scale::{Replicas, to_parent, to_scale};
 use pawl_apply::{FieldSet, Typed, Writer, json_patch, merge_patch, strategic, track_update};
 use pawl_meta::object::{Meta, Object, metadata_mut};
-use pawl_meta::{Errors, FieldPath, GroupKind, Status, go, time};
+use pawl_meta::{Errors, FieldPath, GroupKind, GroupVersion, Status, go, time};
 use pawl_schema::{Finding, decode_json, decode_value, yaml};
 use serde_json::{Map, Value, json};
 
@@ -45,13 +45,32 @@ impl Registry {
             tracked: true,
             replaces: false,
             change: Box::new(|old| match old {
-                Some(old) => changed(cx, served, old, &change),
+                Some(old) => changed(self, cx, served, old, &change),
                 None => Err(Status::not_found(&served.resource.group_resource(), name)),
             }),
         };
         let updated = self.update(cx, served, request).await?;
         let object = updated.entry.readable().map(|r| r.object(updated.entry.revision)).unwrap_or_default();
         Ok(scale_of(&object))
+    }
+}
+
+impl Registry {
+    /// Whether a body is the Scale that it should be.
+    fn check_scale(&self, scale: &Object) -> Result<(), Status> {
+        let text = |field: &str| scale.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        let given = GroupVersion::parse(if api_version.is_empty() { API_VERSION } else { api_version });
+        let is_scale = matches!(kind, "" | "Scale") && matches!(api_version, "" | API_VERSION);
+        match given {
+            _ if is_scale => Ok(()),
+            Some(given) => Err(Status::bad_request(format!(
+                "{kind} in version {} cannot be handled as a Scale: {}",
+                go::quote(&given.version),
+                self.why_not(("autoscaling", "Scale"), &given, kind)
+            ))),
+            None => Err(Status::bad_request(format!("unexpected GroupVersion string: {api_version}"))),
+        }
     }
 }
 
@@ -82,7 +101,13 @@ fn scale_of(object: &Object) -> Object {
 }
 
 /// The object after its Scale was changed.
-fn changed(cx: &Context, served: &Served, old: &Object, change: &ScaleChange<'_>) -> Result<Object, Status> {
+fn changed(
+    registry: &Registry,
+    cx: &Context,
+    served: &Served,
+    old: &Object,
+    change: &ScaleChange<'_>,
+) -> Result<Object, Status> {
     let own_version = served.resource.group_version().to_string();
     let place = |_: &str| Replicas::At(REPLICAS);
     let owners = old.metadata().and_then(|m| m.get("managedFields"));
@@ -104,6 +129,9 @@ fn changed(cx: &Context, served: &Served, old: &Object, change: &ScaleChange<'_>
         }
         change => {
             let mut scale = decode(cx, &typed, &before, change)?;
+            if matches!(change, ScaleChange::Replace { .. }) {
+                registry.check_scale(&scale)?;
+            }
             track_update(&typed, Some(&before), &mut scale, &writer, &FieldSet::new()).map_err(failed)?;
             scale
         }

@@ -47,6 +47,12 @@ pub struct Stored {
 }
 
 impl Served {
+    /// The kind as errors name it that are not about a version of it: the first part of its group, and itself.
+    pub(crate) fn internal_kind(&self) -> (&str, &str) {
+        let group = self.resource.facts.group.split('.').next().filter(|group| !group.is_empty());
+        (group.unwrap_or("core"), &self.resource.facts.kind)
+    }
+
     /// The bytes in which an object is stored.
     pub(crate) fn stored_form(&self, object: &Object) -> Bytes {
         let (facts, schema, root) = (&self.resource.facts, self.resource.schema, self.stored_root());

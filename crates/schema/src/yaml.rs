@@ -5,7 +5,9 @@ mod scalar;
 
 use std::collections::HashMap;
 
-use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Tag};
 use serde_json::{Map, Value};
 
 pub use emit::emit;
@@ -25,8 +27,8 @@ pub struct Parsed {
 
 /// Reads the first document of a text. The error is worded as Go words it.
 pub fn parse(text: &str) -> Result<Parsed, String> {
-    let mut loader =
-        Loader { parser: Parser::new_from_str(text), anchors: HashMap::new(), aliased: 0, duplicates: Vec::new() };
+    let parser = Parser::new_from_str(text);
+    let mut loader = Loader { text, parser, anchors: HashMap::new(), aliased: 0, duplicates: Vec::new() };
     loop {
         match loader.next()?.0 {
             Event::StreamEnd => return Ok(Parsed { value: Value::Null, duplicates: Vec::new() }),
@@ -41,6 +43,7 @@ pub fn parse(text: &str) -> Result<Parsed, String> {
 }
 
 struct Loader<'t> {
+    text: &'t str,
     parser: Parser<'t, saphyr_parser::StrInput<'t>>,
     anchors: HashMap<usize, Value>,
     aliased: usize,
@@ -51,7 +54,7 @@ impl<'t> Loader<'t> {
     fn next(&mut self) -> Result<(Event<'t>, usize), String> {
         match self.parser.next() {
             Some(Ok((event, span))) => Ok((event, span.start.line())),
-            Some(Err(error)) => Err(worded(error.marker().line(), error.info())),
+            Some(Err(error)) => Err(worded(self.text, &error)),
             None => Ok((Event::StreamEnd, 0)),
         }
     }
@@ -74,7 +77,7 @@ impl<'t> Loader<'t> {
             }
             Event::MappingStart(anchor, _) => (anchor, self.mapping(depth)?),
             Event::Alias(id) => {
-                let value = self.anchors.get(&id).cloned().ok_or("yaml: unknown anchor referenced")?;
+                let value = self.anchors.get(&id).cloned().ok_or("yaml: anchor value contains itself")?;
                 self.aliased += weight(&value);
                 if self.aliased > MAX_ALIASED {
                     return Err("yaml: document contains excessive aliasing".to_owned());
@@ -126,19 +129,42 @@ impl<'t> Loader<'t> {
 }
 
 /// An error as Go words it: without what was being parsed, and with Go's idea of the line, which depends on who found it.
-fn worded(line: usize, info: &str) -> String {
-    let (line, what) = match info.strip_prefix("while parsing ").and_then(|rest| rest.split_once(", ")) {
-        Some((_, what)) => (line.saturating_sub(1), what),
+fn worded(text: &str, error: &ScanError) -> String {
+    let (line, info) = (error.marker().line(), error.info());
+    let (line, what) = match info.strip_prefix("while ").and_then(|rest| rest.split_once(", ")) {
+        Some((_, what @ "found unexpected end of stream")) => (text.lines().count() + 1, what),
+        Some((doing, what)) if doing.starts_with("parsing ") => (line.saturating_sub(1), what),
+        Some((_, what)) => (if line > 1 { line } else { 0 }, what),
         None => (if line > 1 { line } else { 0 }, info),
     };
+    let what = match what {
+        "expected ',' or ']'" => "did not find expected ',' or ']'",
+        "simple key expect ':'" => "could not find expected ':'",
+        "found unknown anchor" => return unknown_anchor(text, error.marker().index()),
+        what if what.starts_with("tabs disallowed") || what.starts_with("unexpected character") => {
+            "found character that cannot start any token"
+        }
+        what => what,
+    };
     if line > 0 { format!("yaml: line {line}: {what}") } else { format!("yaml: {what}") }
+}
+
+fn unknown_anchor(text: &str, at: usize) -> String {
+    let rest: String = text.chars().skip(at).collect();
+    let name: String =
+        rest.trim_start_matches('*').chars().take_while(|c| c.is_alphanumeric() || "_-".contains(*c)).collect();
+    format!("yaml: unknown anchor '{name}' referenced")
 }
 
 fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, String> {
     let tag = tag.filter(|t| t.is_yaml_core_schema()).map(|t| t.suffix.as_str());
     match (style, tag) {
         (_, Some("str")) => Ok(Value::from(text)),
-        (_, Some("binary")) => Ok(Value::from(text.split_whitespace().collect::<String>())),
+        (_, Some("binary")) => {
+            let packed: String = text.split_whitespace().collect();
+            let bytes = STANDARD.decode(packed).map_err(|_| "yaml: !!binary value contains invalid base64 data")?;
+            Ok(Value::from(String::from_utf8_lossy(&bytes)))
+        }
         (ScalarStyle::Plain, _) | (_, Some("int" | "float" | "bool" | "null")) => scalar::resolve(text),
         _ => Ok(Value::from(text)),
     }
@@ -225,7 +251,21 @@ mod tests {
 
     #[test]
     fn errors_are_gos() {
-        assert_eq!(parse("a: b: c").unwrap_err(), "yaml: mapping values are not allowed in this context");
+        for (text, error) in [
+            ("a: b: c", "yaml: mapping values are not allowed in this context"),
+            ("a: [b\n", "yaml: line 1: did not find expected ',' or ']'"),
+            ("a: \"b\n", "yaml: line 2: found unexpected end of stream"),
+            ("a:\n\tb: c\n", "yaml: line 2: found character that cannot start any token"),
+            ("@a", "yaml: found character that cannot start any token"),
+            ("a: *x", "yaml: unknown anchor 'x' referenced"),
+            ("a: &x [*x]", "yaml: anchor value contains itself"),
+            ("%\n", "yaml: could not find expected directive name"),
+            ("a: !!binary $$", "yaml: !!binary value contains invalid base64 data"),
+            ("a: |\n x\nb\n", "yaml: line 4: could not find expected ':'"),
+        ] {
+            assert_eq!(parse(text).unwrap_err(), error, "{text:?}");
+        }
+        check("a: !!binary aGVsbG8=", json!({"a": "hello"}));
         assert!(parse(&"[".repeat(5000)).is_err());
     }
 

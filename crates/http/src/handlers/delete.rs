@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::Response;
 use pawl_deletion::DeleteOptions;
 use pawl_meta::{GroupVersion, Status, go};
-use pawl_registry::{DeleteRequest, Deleted, Entry, Readable, Served, protobuf};
+use pawl_registry::{DeleteRequest, Deleted, Encoding, Entry, Readable, Served, peek, protobuf};
 use pawl_schema::{DecodeError, Decoded, decode_json, decode_value, yaml};
 use serde_json::{Map, Value, json};
 
@@ -67,7 +67,10 @@ fn decode(media: Media, body: &[u8]) -> Result<Map<String, Value>, Status> {
         Err(DecodeError::Syntax(why)) => {
             return Err(Status::bad_request(format!("couldn't get version/kind; json parse error: {why}")));
         }
-        Err(DecodeError::Type(why)) => return Err(Status::bad_request(why)),
+        Err(DecodeError::Type(why)) => {
+            let encoding = if media == Media::Yaml { Encoding::Yaml } else { Encoding::Json };
+            return Err(Status::bad_request(peek(encoding, body).err().unwrap_or(why)));
+        }
     };
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));

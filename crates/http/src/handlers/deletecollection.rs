@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::Response;
 use pawl_meta::{Errors, Status};
-use pawl_registry::{Page, Served};
+use pawl_registry::Served;
 
 use crate::api::{Api, Call};
 use crate::body::Body;
@@ -26,8 +26,7 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &mut Call) -> 
     }
     check_verbs(api, served, call, &options)?;
     call.cx.dry_run = options.dry_run;
-    let deleted = api.registry.delete_collection(&call.cx, served, &list, &options).await?;
-    let page = Page { revision: deleted.revision, entries: deleted.entries, continue_token: None, remaining: None };
+    let page = api.registry.delete_collection(&call.cx, served, &list, &options).await?;
     let include = IncludeObject::parse(call.query.get("includeObject"));
     let (body, _) = render::list(served, page, accepted, include, false)?;
     Ok(respond::with(200, accepted.media.content_type(), body))

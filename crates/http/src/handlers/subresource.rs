@@ -7,7 +7,7 @@ use pawl_meta::Status;
 use pawl_registry::{ScaleChange, Served};
 use serde_json::Value;
 
-use super::{binding, eviction, get, patch, review, update};
+use super::{binding, eviction, get, node, patch, review, update};
 use crate::api::{Api, Call};
 use crate::body::Body;
 use crate::options::{WriteOptions, manager};
@@ -21,7 +21,7 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &mut Call) -> 
     }
     match (subresource.name.as_str(), call.info.verb.as_str()) {
         ("scale", _) => scale(api, served, call).await,
-        ("log" | "exec" | "attach" | "portforward" | "proxy", _) => needs_node(api, served, call).await,
+        ("log" | "exec" | "attach" | "portforward" | "proxy", _) => node::answer(api, served, call).await,
         ("status" | "finalize" | "approval" | "ephemeralcontainers" | "resize", verb) => match verb {
             "get" => get::answer(api, served, call).await,
             "update" => update::answer(api, served, call).await,
@@ -58,19 +58,4 @@ async fn scale(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Respo
         }
     };
     Ok(call.document(&Value::Object(scale)))
-}
-
-/// What only a node can do: without one upstream says so too, with one assigned there is nobody to ask.
-async fn needs_node(api: &Api, served: &Arc<Served>, call: &Call) -> Result<Response<Body>, Status> {
-    let entry = api.registry.get(served, &call.info.namespace, &call.info.name, None).await?;
-    let object = entry.readable().map(|r| r.object(entry.revision)).unwrap_or_default();
-    let text = |path: &str| pawl_meta::object::at(&object, path).and_then(Value::as_str).unwrap_or_default().to_owned();
-    if served.resource.facts.kind == "Pod" && text("spec.nodeName").is_empty() {
-        if call.info.subresource == "log" {
-            return Ok(crate::respond::with(200, "text/plain", Body::Empty));
-        }
-        let message = format!("pod {} does not have a host assigned", call.info.name);
-        return Err(Status::bad_request(message));
-    }
-    Err(Status::not_implemented(format!("{} needs a node to answer, and this server has none", call.info.subresource)))
 }

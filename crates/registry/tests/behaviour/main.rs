@@ -4,6 +4,7 @@
 mod decoders;
 mod forms;
 mod fuzz;
+mod kinds_of_patches;
 mod patches;
 mod pods;
 mod services;

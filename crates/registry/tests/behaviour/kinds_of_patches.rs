@@ -1,0 +1,90 @@
+//! What a patch may say, and what it may not make of an object.
+
+use pawl_meta::Status;
+use pawl_registry::{FieldValidation, PatchKind, PatchRequest};
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, context};
+
+async fn patch(stage: &Stage, kind: PatchKind, body: &str) -> Result<(Value, Vec<String>), Status> {
+    let maps = stage.served("", "v1", "configmaps");
+    let request = PatchRequest {
+        namespace: "n",
+        name: "c",
+        subresource: "",
+        kind,
+        body: body.as_bytes(),
+        validation: FieldValidation::Warn,
+        force: false,
+        create_refused: None,
+    };
+    let cx = context();
+    stage.registry.patch(&cx, &maps, request).await?;
+    Ok((stage.get(&maps, "c").await?, cx.take_warnings()))
+}
+
+async fn stage() -> Stage {
+    let stage = Stage::open().await;
+    let maps = stage.served("", "v1", "configmaps");
+    stage.create(&maps, json!({"metadata": {"name": "c"}, "data": {"a": "1"}})).await.unwrap();
+    stage
+}
+
+#[track_caller]
+fn refused(result: Result<(Value, Vec<String>), Status>, code: u16, end: &str) {
+    let status = result.unwrap_err();
+    assert!(status.code == code && status.message.ends_with(end), "{} {}", status.code, status.message);
+}
+
+#[tokio::test]
+async fn an_object_stays_what_it_is() {
+    let stage = stage().await;
+    let unregistered = "in scheme \"pkg/api/legacyscheme/scheme.go:30\"";
+    for (body, end) in [
+        (r#"{"kind":"NetworkPolicy"}"#, unregistered),
+        (r#"{"apiVersion":"example.com/v1"}"#, unregistered),
+        (r#"{"kind":"Pod","data":null}"#, "converting (v1.Pod) to (core.ConfigMap): unknown conversion"),
+        (r#"{"apiVersion":"a/b/c"}"#, "unexpected GroupVersion string: a/b/c"),
+    ] {
+        refused(patch(&stage, PatchKind::Merge, body).await, 422, end);
+        let (object, _) = patch(&stage, PatchKind::Strategic, body).await.unwrap();
+        assert_eq!((&object["kind"], &object["apiVersion"]), (&json!("ConfigMap"), &json!("v1")), "{body}");
+    }
+    let (object, _) = patch(&stage, PatchKind::Merge, r#"{"kind":null}"#).await.unwrap();
+    assert_eq!(object["kind"], "ConfigMap");
+    refused(patch(&stage, PatchKind::Merge, r#"{"apiVersion":null}"#).await, 400, "name must be provided");
+}
+
+#[tokio::test]
+async fn an_applied_object_has_the_name_of_its_url() {
+    let stage = Stage::open().await;
+    let other = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"other"}}"#;
+    refused(patch(&stage, PatchKind::Apply, other).await, 400, "(other) does not match the name on the URL (c)");
+    let maps = stage.served("", "v1", "configmaps");
+    assert!(stage.names(&maps).is_empty());
+    let unnamed = r#"{"apiVersion":"v1","kind":"ConfigMap"}"#;
+    assert_eq!(patch(&stage, PatchKind::Apply, unnamed).await.unwrap().0["metadata"]["name"], "c");
+}
+
+#[tokio::test]
+async fn the_fields_of_a_json_patch_are_validated_too() {
+    let stage = stage().await;
+    let body = r#"[{"op":"add","op":"replace","path":"/data/a","value":"2","vlaue":"3"}]"#;
+    let (object, warnings) = patch(&stage, PatchKind::Json, body).await.unwrap();
+    assert_eq!(object["data"]["a"], "2");
+    assert_eq!(warnings, ["json patch duplicate field \"[0].op\"", "json patch unknown field \"[0].vlaue\""]);
+}
+
+#[tokio::test]
+async fn a_strategic_patch_is_converted_and_not_decoded() {
+    let stage = stage().await;
+    for (body, why) in [
+        (r#"{"data":[]}"#, "cannot restore map from slice"),
+        (r#"{"metadata":"x"}"#, "cannot restore struct from: string"),
+        (r#"{"data":{"a":1}}"#, "cannot convert int64 to string"),
+        (r#"{"immutable":"yes"}"#, "unrecognized type: bool"),
+        (r#"{"metadata":{"finalizers":{}}}"#, "cannot restore slice from map"),
+    ] {
+        refused(patch(&stage, PatchKind::Strategic, body).await, 422, why);
+    }
+}
