@@ -21,7 +21,7 @@ use crate::body::Body;
 use crate::handlers;
 use crate::health::Health;
 use crate::metrics::Metrics;
-use crate::negotiation::{self, Accepted};
+use crate::negotiation::{self, Accepted, Media};
 use crate::query::Query;
 use crate::render;
 use crate::request::RequestInfo;
@@ -42,7 +42,7 @@ pub trait Documents: Send + Sync + 'static {
     /// `/`, `/api`, `/apis` and what is below them, in their plain form.
     fn discovery(&self, path: &str) -> Option<Value>;
     /// `/api` or `/apis` with everything below in one document.
-    fn aggregated(&self, core: bool) -> Option<Blob>;
+    fn aggregated(&self, core: bool, media: Media) -> Option<Blob>;
     fn openapi_v3_index(&self) -> Option<Blob>;
     /// One of the documents that the index names.
     fn openapi_v3(&self, key: &str) -> Option<Blob>;
@@ -374,8 +374,13 @@ fn audit_id(headers: &HeaderMap) -> String {
 impl Call {
     /// What a document that is not an object of a resource looks like.
     pub(crate) fn document(&self, value: &Value) -> Response<Body> {
+        self.document_in(negotiation::media(&self.headers), value)
+    }
+
+    /// A document in a media type that is settled.
+    pub(crate) fn document_in(&self, media: Media, value: &Value) -> Response<Body> {
         let accepted = Accepted {
-            media: negotiation::media(&self.headers),
+            media,
             pretty: negotiation::wants_pretty(&self.headers, self.query.get("pretty")),
             ..Accepted::default()
         };

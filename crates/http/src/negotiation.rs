@@ -121,8 +121,18 @@ pub fn negotiate(headers: &HeaderMap, pretty: Option<&str>) -> Result<Accepted, 
     Err(if known {
         Status::not_acceptable(format!("only the following media types are accepted: {AVAILABLE}"))
     } else {
-        none_available()
+        none_available(AVAILABLE)
     })
+}
+
+/// Whether somebody who asks for a document that there is only in JSON takes JSON.
+pub fn takes_json(headers: &HeaderMap) -> Result<(), Status> {
+    let header = accept(headers);
+    let mut clauses = header.split(',').filter_map(|c| Clause::parse(c.trim()));
+    if header.is_empty() || clauses.any(|c| c.weight > 0.0 && c.media() == Some(Media::Json)) {
+        return Ok(());
+    }
+    Err(none_available(Media::Json.content_type()))
 }
 
 /// The media type for an answer that has no forms: errors and documents. What cannot be had becomes JSON.
@@ -140,8 +150,8 @@ pub fn wants_pretty(headers: &HeaderMap, parameter: Option<&str>) -> bool {
     }
 }
 
-fn none_available() -> Status {
-    Status::not_acceptable(format!("406: Not Acceptable\n\nAvailable representations: {AVAILABLE}"))
+fn none_available(available: &str) -> Status {
+    Status::not_acceptable(format!("406: Not Acceptable\n\nAvailable representations: {available}"))
         .with_details(Details::default())
 }
 
@@ -150,19 +160,14 @@ fn accept(headers: &HeaderMap) -> String {
     values.join(",")
 }
 
-/// Whether an aggregated discovery document is asked for before a plain one.
-pub fn wants_aggregated(headers: &HeaderMap) -> bool {
+/// The media type of an aggregated discovery document; `None` where none is asked for. Who names it wants it, before any
+/// plain document that weighs more.
+pub fn aggregated(headers: &HeaderMap) -> Option<Media> {
     let header = accept(headers);
     let mut clauses: Vec<Clause> = header.split(',').filter_map(|c| Clause::parse(c.trim())).collect();
     clauses.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-    for clause in clauses.iter().filter(|c| c.media().is_some()) {
-        match (clause.param("as"), clause.param("g"), clause.param("v")) {
-            ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => return true,
-            ("", _, _) => return false,
-            _ => {}
-        }
-    }
-    false
+    let known = ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2");
+    clauses.iter().filter(|c| (c.param("as"), c.param("g"), c.param("v")) == known).find_map(Clause::media)
 }
 
 /// The media type of a body, without its parameters; JSON when it says nothing.
@@ -202,5 +207,25 @@ mod tests {
         check("application/json;q=0.5, application/vnd.kubernetes.protobuf", Ok((Media::Protobuf, Form::Object)));
         check("application/json;as=Bogus;v=v1;g=meta.k8s.io", Err("only the following"));
         check("text/html", Err("406: Not Acceptable"));
+    }
+
+    fn check_aggregated(accept: &str, expect: Option<Media>) {
+        let mut headers = HeaderMap::new();
+        headers.insert(http::header::ACCEPT, accept.parse().unwrap());
+        assert_eq!(aggregated(&headers), expect, "{accept}");
+    }
+
+    #[test]
+    fn aggregated_discovery() {
+        const FORM: &str = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+        const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+        check_aggregated("", None);
+        check_aggregated("application/json", None);
+        check_aggregated(&format!("application/json;{}", FORM.replace("v2", "v2beta1")), None);
+        check_aggregated(&format!("text/html;{FORM}"), None);
+        check_aggregated(&format!("{PROTOBUF};{FORM}"), Some(Media::Protobuf));
+        check_aggregated(&format!("application/yaml;{FORM}"), Some(Media::Yaml));
+        check_aggregated(&format!("{PROTOBUF};{FORM};q=0.4, application/json;{FORM}"), Some(Media::Json));
+        check_aggregated(&format!("{PROTOBUF}, application/json;{FORM};q=0.3"), Some(Media::Json));
     }
 }

@@ -94,7 +94,7 @@ pub(crate) fn write_number(out: &mut Vec<u8>, number: u64) {
 /// A document that is not an object of a resource (a Status, discovery), and its content type.
 pub fn document(value: &Value, accepted: Accepted) -> (Bytes, &'static str) {
     if accepted.media == Media::Protobuf
-        && let Some(bytes) = protobuf::document(value)
+        && let Some(bytes) = pawl_registry::message(value)
     {
         return (Bytes::from(bytes), Media::Protobuf.content_type());
     }

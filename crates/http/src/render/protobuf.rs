@@ -1,9 +1,9 @@
-//! Answers in protobuf: objects, lists, watch events and the API's own documents.
+//! Answers in protobuf: objects, lists and bookmarks.
 
 use pawl_meta::Status;
 use pawl_meta::object::Object;
 use pawl_protobuf::{append_message, seal};
-use pawl_registry::{Entry, Page, Readable, Served, protobuf, type_of};
+use pawl_registry::{Entry, Page, Readable, Served, protobuf};
 use serde_json::{Map, Value, json};
 
 use super::list::metadata as list_metadata;
@@ -39,15 +39,6 @@ pub(super) fn list(served: &Served, page: &Page, form: Form) -> Result<Vec<u8>, 
     } else {
         seal(&served.resource.group_version().to_string(), &served.resource.list_kind(), &raw)
     })
-}
-
-/// A document by its apiVersion and kind; `None` where it has no protobuf form.
-pub(super) fn document(value: &Value) -> Option<Vec<u8>> {
-    let object = value.as_object()?;
-    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
-    let raw = encode(type_of(api_version, kind)?, object).ok()?;
-    Some(seal(api_version, kind, &raw))
 }
 
 /// A bookmark of a resource.

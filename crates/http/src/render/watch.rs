@@ -96,7 +96,7 @@ impl WatchRenderer {
     fn error(&self, out: &mut Vec<u8>, status: &Status) {
         let value = status.to_value();
         if self.accepted.media == Media::Protobuf
-            && let Some(sealed) = protobuf::document(&value)
+            && let Some(sealed) = pawl_registry::message(&value)
         {
             return frame(out, "ERROR", &sealed);
         }
