@@ -146,7 +146,7 @@ impl Api {
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         let info = Arc::new(RequestInfo::parse(&parts.method, parts.uri.path(), &query));
         let accepted = Accepted {
-            media: negotiation::media(&parts.headers),
+            media: negotiation::error_media(&parts.headers),
             pretty: negotiation::wants_pretty(&parts.headers, query.get("pretty")),
             ..Accepted::default()
         };
@@ -372,6 +372,13 @@ fn audit_id(headers: &HeaderMap) -> String {
 }
 
 impl Call {
+    /// An object that is not stored, in the form that the client asked for.
+    pub(crate) fn reply(&self, code: u16, object: Value) -> Result<Response<Body>, Status> {
+        let accepted = negotiation::negotiate(&self.headers, self.query.get("pretty"))?;
+        let (body, content_type) = render::document(&render::formed(object, accepted)?, accepted);
+        Ok(respond::with(code, content_type, Body::Full(body)))
+    }
+
     /// What a document that is not an object of a resource looks like.
     pub(crate) fn document(&self, value: &Value) -> Response<Body> {
         self.document_in(negotiation::media(&self.headers), value)

@@ -46,6 +46,13 @@ pub struct Accepted {
     pub beta: bool,
 }
 
+impl Accepted {
+    /// The apiVersion of a transformed answer.
+    pub fn meta_version(self) -> &'static str {
+        if self.beta { "meta.k8s.io/v1beta1" } else { "meta.k8s.io/v1" }
+    }
+}
+
 const AVAILABLE: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
 /// One entry of an `Accept` header.
@@ -79,6 +86,10 @@ impl<'h> Clause<'h> {
         }
     }
 
+    fn wildcards(&self) -> usize {
+        [self.kind, self.subtype].iter().filter(|part| **part == "*").count()
+    }
+
     fn param(&self, name: &str) -> &str {
         self.params.iter().find(|(k, _)| *k == name).map_or("", |(_, v)| v)
     }
@@ -104,10 +115,8 @@ pub fn negotiate(headers: &HeaderMap, pretty: Option<&str>) -> Result<Accepted, 
     if header.is_empty() {
         return Ok(Accepted { pretty, ..Accepted::default() });
     }
-    let mut clauses: Vec<Clause> = header.split(',').filter_map(|c| Clause::parse(c.trim())).collect();
-    clauses.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     let mut known = false;
-    for clause in clauses.iter().filter(|c| c.weight > 0.0) {
+    for clause in clauses(&header).iter().filter(|c| c.weight > 0.0) {
         let Some(media) = clause.media() else { continue };
         known = true;
         if let Some((form, beta)) = clause.form() {
@@ -135,9 +144,23 @@ pub fn takes_json(headers: &HeaderMap) -> Result<(), Status> {
     Err(none_available(Media::Json.content_type()))
 }
 
-/// The media type for an answer that has no forms: errors and documents. What cannot be had becomes JSON.
+/// The media type for an answer that has no forms. What cannot be had becomes JSON.
 pub fn media(headers: &HeaderMap) -> Media {
     negotiate(headers, None).map(|a| a.media).unwrap_or_default()
+}
+
+/// The media type for an error: who asks for a form of objects gets no error in its media type.
+pub fn error_media(headers: &HeaderMap) -> Media {
+    let header = accept(headers);
+    let found = clauses(&header).into_iter().filter(|c| c.weight > 0.0 && c.param("as").is_empty());
+    found.filter_map(|clause| clause.media()).next().unwrap_or_default()
+}
+
+/// The entries of a header: those that weigh most first, of these the most exact ones.
+fn clauses(header: &str) -> Vec<Clause<'_>> {
+    let mut clauses: Vec<Clause> = header.split(',').filter_map(|c| Clause::parse(c.trim())).collect();
+    clauses.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.wildcards().cmp(&b.wildcards())));
+    clauses
 }
 
 pub fn wants_pretty(headers: &HeaderMap, parameter: Option<&str>) -> bool {
@@ -164,10 +187,8 @@ fn accept(headers: &HeaderMap) -> String {
 /// plain document that weighs more.
 pub fn aggregated(headers: &HeaderMap) -> Option<Media> {
     let header = accept(headers);
-    let mut clauses: Vec<Clause> = header.split(',').filter_map(|c| Clause::parse(c.trim())).collect();
-    clauses.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     let known = ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2");
-    clauses.iter().filter(|c| (c.param("as"), c.param("g"), c.param("v")) == known).find_map(Clause::media)
+    clauses(&header).iter().filter(|c| (c.param("as"), c.param("g"), c.param("v")) == known).find_map(Clause::media)
 }
 
 /// The media type of a body, without its parameters; JSON when it says nothing.
@@ -207,6 +228,23 @@ mod tests {
         check("application/json;q=0.5, application/vnd.kubernetes.protobuf", Ok((Media::Protobuf, Form::Object)));
         check("application/json;as=Bogus;v=v1;g=meta.k8s.io", Err("only the following"));
         check("text/html", Err("406: Not Acceptable"));
+        check("*/*, application/*, application/vnd.kubernetes.protobuf", Ok((Media::Protobuf, Form::Object)));
+        check("*/*;q=0.5, application/vnd.kubernetes.protobuf;q=0.4", Ok((Media::Json, Form::Object)));
+        check("application/vnd.kubernetes.protobuf;q=0", Err("406: Not Acceptable"));
+    }
+
+    #[test]
+    fn errors_have_no_forms() {
+        const FORM: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+        for (accept, expect) in [
+            (FORM.to_owned(), Media::Json),
+            (format!("{FORM},application/yaml"), Media::Yaml),
+            (format!("{FORM},application/vnd.kubernetes.protobuf;q=0.1"), Media::Protobuf),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(http::header::ACCEPT, accept.parse().unwrap());
+            assert_eq!(error_media(&headers), expect, "{accept}");
+        }
     }
 
     fn check_aggregated(accept: &str, expect: Option<Media>) {

@@ -29,6 +29,8 @@ pub fn type_of(api_version: &str, kind: &str) -> Option<NodeId> {
         ("", kind @ ("APIVersions" | "APIResourceList")) => schema.named(&format!("meta.v1.{kind}")),
         ("v1", kind) => schema.named(&format!("meta.v1.{kind}")),
         ("apidiscovery.k8s.io/v2", kind) => schema.named(&format!("apidiscovery.v2.{kind}")),
+        // One message in both versions.
+        ("meta.k8s.io/v1beta1", "PartialObjectMetadata") => schema.named("meta.v1.PartialObjectMetadata"),
         ("meta.k8s.io/v1", kind) => schema.named(&format!("meta.v1.{kind}")),
         ("autoscaling/v1", "Scale") => schema.named("autoscaling.v1.Scale"),
         ("policy/v1", "Eviction") => schema.named("policy.v1.Eviction"),
