@@ -8,9 +8,6 @@ use serde::Serialize;
 
 use crate::table;
 
-/// The media type of these documents, as negotiated and as answered.
-pub const CONTENT_TYPE: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-
 /// The part of discovery a document is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {

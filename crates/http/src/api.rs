@@ -21,7 +21,7 @@ use crate::body::Body;
 use crate::handlers;
 use crate::health::Health;
 use crate::metrics::Metrics;
-use crate::negotiation::{self, Accepted};
+use crate::negotiation::{self, Accepted, Media};
 use crate::query::Query;
 use crate::render;
 use crate::request::RequestInfo;
@@ -42,7 +42,7 @@ pub trait Documents: Send + Sync + 'static {
     /// `/`, `/api`, `/apis` and what is below them, in their plain form.
     fn discovery(&self, path: &str) -> Option<Value>;
     /// `/api` or `/apis` with everything below in one document.
-    fn aggregated(&self, core: bool) -> Option<Blob>;
+    fn aggregated(&self, core: bool, media: Media) -> Option<Blob>;
     fn openapi_v3_index(&self) -> Option<Blob>;
     /// One of the documents that the index names.
     fn openapi_v3(&self, key: &str) -> Option<Blob>;
@@ -146,7 +146,7 @@ impl Api {
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         let info = Arc::new(RequestInfo::parse(&parts.method, parts.uri.path(), &query));
         let accepted = Accepted {
-            media: negotiation::media(&parts.headers),
+            media: negotiation::error_media(&parts.headers),
             pretty: negotiation::wants_pretty(&parts.headers, query.get("pretty")),
             ..Accepted::default()
         };
@@ -372,10 +372,22 @@ fn audit_id(headers: &HeaderMap) -> String {
 }
 
 impl Call {
+    /// An object that is not stored, in the form that the client asked for.
+    pub(crate) fn reply(&self, code: u16, object: Value) -> Result<Response<Body>, Status> {
+        let accepted = negotiation::negotiate(&self.headers, self.query.get("pretty"))?;
+        let (body, content_type) = render::document(&render::formed(object, accepted)?, accepted);
+        Ok(respond::with(code, content_type, Body::Full(body)))
+    }
+
     /// What a document that is not an object of a resource looks like.
     pub(crate) fn document(&self, value: &Value) -> Response<Body> {
+        self.document_in(negotiation::media(&self.headers), value)
+    }
+
+    /// A document in a media type that is settled.
+    pub(crate) fn document_in(&self, media: Media, value: &Value) -> Response<Body> {
         let accepted = Accepted {
-            media: negotiation::media(&self.headers),
+            media,
             pretty: negotiation::wants_pretty(&self.headers, self.query.get("pretty")),
             ..Accepted::default()
         };

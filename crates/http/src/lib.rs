@@ -23,5 +23,6 @@ pub use audit::Audit;
 pub use body::Body;
 pub use connection::{Server, ServerOptions};
 pub use health::Health;
+pub use negotiation::Media;
 pub use query::Query;
 pub use request::RequestInfo;

@@ -46,6 +46,13 @@ pub struct Accepted {
     pub beta: bool,
 }
 
+impl Accepted {
+    /// The apiVersion of a transformed answer.
+    pub fn meta_version(self) -> &'static str {
+        if self.beta { "meta.k8s.io/v1beta1" } else { "meta.k8s.io/v1" }
+    }
+}
+
 const AVAILABLE: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
 /// One entry of an `Accept` header.
@@ -79,6 +86,10 @@ impl<'h> Clause<'h> {
         }
     }
 
+    fn wildcards(&self) -> usize {
+        [self.kind, self.subtype].iter().filter(|part| **part == "*").count()
+    }
+
     fn param(&self, name: &str) -> &str {
         self.params.iter().find(|(k, _)| *k == name).map_or("", |(_, v)| v)
     }
@@ -104,10 +115,8 @@ pub fn negotiate(headers: &HeaderMap, pretty: Option<&str>) -> Result<Accepted, 
     if header.is_empty() {
         return Ok(Accepted { pretty, ..Accepted::default() });
     }
-    let mut clauses: Vec<Clause> = header.split(',').filter_map(|c| Clause::parse(c.trim())).collect();
-    clauses.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     let mut known = false;
-    for clause in clauses.iter().filter(|c| c.weight > 0.0) {
+    for clause in clauses(&header).iter().filter(|c| c.weight > 0.0) {
         let Some(media) = clause.media() else { continue };
         known = true;
         if let Some((form, beta)) = clause.form() {
@@ -121,13 +130,37 @@ pub fn negotiate(headers: &HeaderMap, pretty: Option<&str>) -> Result<Accepted, 
     Err(if known {
         Status::not_acceptable(format!("only the following media types are accepted: {AVAILABLE}"))
     } else {
-        none_available()
+        none_available(AVAILABLE)
     })
 }
 
-/// The media type for an answer that has no forms: errors and documents. What cannot be had becomes JSON.
+/// Whether somebody who asks for a document that there is only in JSON takes JSON.
+pub fn takes_json(headers: &HeaderMap) -> Result<(), Status> {
+    let header = accept(headers);
+    let mut clauses = header.split(',').filter_map(|c| Clause::parse(c.trim()));
+    if header.is_empty() || clauses.any(|c| c.weight > 0.0 && c.media() == Some(Media::Json)) {
+        return Ok(());
+    }
+    Err(none_available(Media::Json.content_type()))
+}
+
+/// The media type for an answer that has no forms. What cannot be had becomes JSON.
 pub fn media(headers: &HeaderMap) -> Media {
     negotiate(headers, None).map(|a| a.media).unwrap_or_default()
+}
+
+/// The media type for an error: who asks for a form of objects gets no error in its media type.
+pub fn error_media(headers: &HeaderMap) -> Media {
+    let header = accept(headers);
+    let found = clauses(&header).into_iter().filter(|c| c.weight > 0.0 && c.param("as").is_empty());
+    found.filter_map(|clause| clause.media()).next().unwrap_or_default()
+}
+
+/// The entries of a header: those that weigh most first, of these the most exact ones.
+fn clauses(header: &str) -> Vec<Clause<'_>> {
+    let mut clauses: Vec<Clause> = header.split(',').filter_map(|c| Clause::parse(c.trim())).collect();
+    clauses.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.wildcards().cmp(&b.wildcards())));
+    clauses
 }
 
 pub fn wants_pretty(headers: &HeaderMap, parameter: Option<&str>) -> bool {
@@ -140,8 +173,8 @@ pub fn wants_pretty(headers: &HeaderMap, parameter: Option<&str>) -> bool {
     }
 }
 
-fn none_available() -> Status {
-    Status::not_acceptable(format!("406: Not Acceptable\n\nAvailable representations: {AVAILABLE}"))
+fn none_available(available: &str) -> Status {
+    Status::not_acceptable(format!("406: Not Acceptable\n\nAvailable representations: {available}"))
         .with_details(Details::default())
 }
 
@@ -150,19 +183,12 @@ fn accept(headers: &HeaderMap) -> String {
     values.join(",")
 }
 
-/// Whether an aggregated discovery document is asked for before a plain one.
-pub fn wants_aggregated(headers: &HeaderMap) -> bool {
+/// The media type of an aggregated discovery document; `None` where none is asked for. Who names it wants it, before any
+/// plain document that weighs more.
+pub fn aggregated(headers: &HeaderMap) -> Option<Media> {
     let header = accept(headers);
-    let mut clauses: Vec<Clause> = header.split(',').filter_map(|c| Clause::parse(c.trim())).collect();
-    clauses.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-    for clause in clauses.iter().filter(|c| c.media().is_some()) {
-        match (clause.param("as"), clause.param("g"), clause.param("v")) {
-            ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => return true,
-            ("", _, _) => return false,
-            _ => {}
-        }
-    }
-    false
+    let known = ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2");
+    clauses(&header).iter().filter(|c| (c.param("as"), c.param("g"), c.param("v")) == known).find_map(Clause::media)
 }
 
 /// The media type of a body, without its parameters; JSON when it says nothing.
@@ -202,5 +228,42 @@ mod tests {
         check("application/json;q=0.5, application/vnd.kubernetes.protobuf", Ok((Media::Protobuf, Form::Object)));
         check("application/json;as=Bogus;v=v1;g=meta.k8s.io", Err("only the following"));
         check("text/html", Err("406: Not Acceptable"));
+        check("*/*, application/*, application/vnd.kubernetes.protobuf", Ok((Media::Protobuf, Form::Object)));
+        check("*/*;q=0.5, application/vnd.kubernetes.protobuf;q=0.4", Ok((Media::Json, Form::Object)));
+        check("application/vnd.kubernetes.protobuf;q=0", Err("406: Not Acceptable"));
+    }
+
+    #[test]
+    fn errors_have_no_forms() {
+        const FORM: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+        for (accept, expect) in [
+            (FORM.to_owned(), Media::Json),
+            (format!("{FORM},application/yaml"), Media::Yaml),
+            (format!("{FORM},application/vnd.kubernetes.protobuf;q=0.1"), Media::Protobuf),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(http::header::ACCEPT, accept.parse().unwrap());
+            assert_eq!(error_media(&headers), expect, "{accept}");
+        }
+    }
+
+    fn check_aggregated(accept: &str, expect: Option<Media>) {
+        let mut headers = HeaderMap::new();
+        headers.insert(http::header::ACCEPT, accept.parse().unwrap());
+        assert_eq!(aggregated(&headers), expect, "{accept}");
+    }
+
+    #[test]
+    fn aggregated_discovery() {
+        const FORM: &str = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+        const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+        check_aggregated("", None);
+        check_aggregated("application/json", None);
+        check_aggregated(&format!("application/json;{}", FORM.replace("v2", "v2beta1")), None);
+        check_aggregated(&format!("text/html;{FORM}"), None);
+        check_aggregated(&format!("{PROTOBUF};{FORM}"), Some(Media::Protobuf));
+        check_aggregated(&format!("application/yaml;{FORM}"), Some(Media::Yaml));
+        check_aggregated(&format!("{PROTOBUF};{FORM};q=0.4, application/json;{FORM}"), Some(Media::Json));
+        check_aggregated(&format!("{PROTOBUF}, application/json;{FORM};q=0.3"), Some(Media::Json));
     }
 }

@@ -8,7 +8,7 @@ mod watch;
 use bytes::Bytes;
 use pawl_meta::Status;
 use pawl_registry::{Entry, Readable, Served};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub use list::list;
 pub use table::IncludeObject;
@@ -21,10 +21,7 @@ pub fn object(served: &Served, entry: &Entry, accepted: Accepted, include: Inclu
     let readable = entry.readable().ok_or_else(|| Status::internal("the object cannot be read"))?;
     match accepted.form {
         Form::MetadataList => {
-            return Err(Status::not_acceptable(format!(
-                "you requested PartialObjectMetadataList, but the requested object is not a list ({})",
-                go_type(served, false)
-            )));
+            return Err(no_list(&go_type(served, false)));
         }
         Form::Table => {
             let rows = [(entry, readable)];
@@ -34,7 +31,7 @@ pub fn object(served: &Served, entry: &Entry, accepted: Accepted, include: Inclu
         Form::Object | Form::Metadata => {}
     }
     if accepted.media == Media::Protobuf {
-        return protobuf::object(served, entry, readable, accepted.form).map(Bytes::from);
+        return protobuf::object(served, entry, readable, accepted).map(Bytes::from);
     }
     let mut out = Vec::with_capacity(readable.tail().len() + 160);
     match accepted.form {
@@ -49,6 +46,27 @@ pub fn go_type(served: &Served, list: bool) -> String {
     let facts = &served.resource.facts;
     let group = facts.group.split('.').next().filter(|g| !g.is_empty()).unwrap_or("core");
     format!("*{group}.{}{}", facts.kind, if list { "List" } else { "" })
+}
+
+fn no_list(go_type: &str) -> Status {
+    let requested = "you requested PartialObjectMetadataList, but the requested object is not a list";
+    Status::not_acceptable(format!("{requested} ({go_type})"))
+}
+
+/// An object that is not stored, or only its metadata. There are no tables of such objects.
+pub fn formed(object: Value, accepted: Accepted) -> Result<Value, Status> {
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    match accepted.form {
+        Form::Object | Form::Table => Ok(object),
+        Form::MetadataList => {
+            let group = text("apiVersion").split(['.', '/']).next().unwrap_or_default();
+            Err(no_list(&format!("*{group}.{}", text("kind"))))
+        }
+        Form::Metadata => {
+            let metadata = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
+            Ok(json!({"kind": "PartialObjectMetadata", "apiVersion": accepted.meta_version(), "metadata": metadata}))
+        }
+    }
 }
 
 /// A whole object as JSON.
@@ -94,7 +112,7 @@ pub(crate) fn write_number(out: &mut Vec<u8>, number: u64) {
 /// A document that is not an object of a resource (a Status, discovery), and its content type.
 pub fn document(value: &Value, accepted: Accepted) -> (Bytes, &'static str) {
     if accepted.media == Media::Protobuf
-        && let Some(bytes) = protobuf::document(value)
+        && let Some(bytes) = pawl_registry::message(value)
     {
         return (Bytes::from(bytes), Media::Protobuf.content_type());
     }

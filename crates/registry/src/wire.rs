@@ -4,8 +4,9 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use pawl_meta::object::Object;
-use pawl_protobuf::Codec;
+use pawl_protobuf::{Codec, seal};
 use pawl_schema::NodeId;
+use serde_json::Value;
 
 use crate::{Entry, Readable, Served};
 
@@ -24,13 +25,28 @@ pub fn type_of(api_version: &str, kind: &str) -> Option<NodeId> {
     }
     let schema = pawl_kinds::schema();
     match (api_version, kind) {
+        // What the core group says about itself names no version.
+        ("", kind @ ("APIVersions" | "APIResourceList")) => schema.named(&format!("meta.v1.{kind}")),
         ("v1", kind) => schema.named(&format!("meta.v1.{kind}")),
+        ("apidiscovery.k8s.io/v2", kind) => schema.named(&format!("apidiscovery.v2.{kind}")),
+        // One message in both versions.
+        ("meta.k8s.io/v1beta1", "PartialObjectMetadata") => schema.named("meta.v1.PartialObjectMetadata"),
         ("meta.k8s.io/v1", kind) => schema.named(&format!("meta.v1.{kind}")),
         ("autoscaling/v1", "Scale") => schema.named("autoscaling.v1.Scale"),
         ("policy/v1", "Eviction") => schema.named("policy.v1.Eviction"),
         ("authentication.k8s.io/v1", "TokenRequest") => schema.named("authentication.v1.TokenRequest"),
         _ => None,
     }
+}
+
+/// A document in its envelope, by its apiVersion and kind; `None` where it has no protobuf form.
+pub fn message(document: &Value) -> Option<Vec<u8>> {
+    let object = document.as_object()?;
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    let mut raw = Vec::new();
+    protobuf().encode(type_of(api_version, kind)?, object, &mut raw).ok()?;
+    Some(seal(api_version, kind, &raw))
 }
 
 impl Served {

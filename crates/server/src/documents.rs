@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use pawl_discovery::{aggregated, legacy, openapi_v2, openapi_v3};
-use pawl_http::{Blob, Documents};
+use pawl_http::{Blob, Documents, Media};
 use pawl_kinds::Resource;
 use pawl_registry::{Registry, Table};
 use serde_json::{Value, json};
@@ -103,10 +103,15 @@ impl Documents for FromTable {
         document.ok()
     }
 
-    fn aggregated(&self, core: bool) -> Option<Blob> {
+    fn aggregated(&self, core: bool, media: Media) -> Option<Blob> {
         let root = if core { aggregated::Root::Core } else { aggregated::Root::Groups };
-        self.keep(if core { "aggregated/api" } else { "aggregated/apis" }, |resources| {
-            serde_json::to_vec(&aggregated::document(resources, root)).ok()
+        self.keep(&format!("aggregated/{root:?}/{media:?}"), |resources| {
+            let document = aggregated::document(resources, root);
+            match media {
+                Media::Json => serde_json::to_vec(&document).ok(),
+                Media::Yaml => Some(pawl_schema::yaml::emit(&serde_json::to_value(&document).ok()?).into()),
+                Media::Protobuf => pawl_registry::message(&serde_json::to_value(&document).ok()?),
+            }
         })
     }
 

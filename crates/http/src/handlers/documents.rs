@@ -6,6 +6,7 @@ use pawl_meta::Status;
 
 use crate::api::{Api, Blob, Call};
 use crate::body::Body;
+use crate::negotiation::Media;
 use crate::{negotiation, respond};
 
 pub(crate) async fn answer(api: &Api, call: &Call) -> Result<Response<Body>, Status> {
@@ -14,7 +15,7 @@ pub(crate) async fn answer(api: &Api, call: &Call) -> Result<Response<Body>, Sta
         return Ok(response);
     }
     let found = match path.trim_end_matches('/') {
-        "/version" => Some(Found::Document(api.version.clone())),
+        "/version" => Some(Found::Version),
         // These stand under one name only.
         "/metrics" | "/openapi/v2" if path.ends_with('/') => None,
         "/metrics" => Some(Found::Metrics),
@@ -30,6 +31,10 @@ pub(crate) async fn answer(api: &Api, call: &Call) -> Result<Response<Body>, Sta
     }
     Ok(match found {
         Found::Document(value) => call.document(&value),
+        Found::Version => {
+            negotiation::takes_json(&call.headers)?;
+            call.document_in(Media::Json, &api.version)
+        }
         Found::Metrics => {
             let body = Body::from(api.metrics.text(&api.registry.table()));
             respond::with(200, "text/plain; version=0.0.4; charset=utf-8; escaping=underscores", body)
@@ -40,6 +45,7 @@ pub(crate) async fn answer(api: &Api, call: &Call) -> Result<Response<Body>, Sta
 }
 
 enum Found {
+    Version,
     Document(serde_json::Value),
     Metrics,
     Keys(String),
@@ -48,10 +54,16 @@ enum Found {
 
 fn discovery(api: &Api, call: &Call, path: &str) -> Result<Option<Response<Body>>, Status> {
     if let "/api" | "/apis" = path
-        && negotiation::wants_aggregated(&call.headers)
+        && let Some(media) = negotiation::aggregated(&call.headers)
     {
-        let content_type = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-        return Ok(api.documents.aggregated(path == "/api").map(|blob| tagged(call, &blob, content_type)));
+        let content_type = match media {
+            Media::Json => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+            Media::Yaml => "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+            Media::Protobuf => {
+                "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+            }
+        };
+        return Ok(api.documents.aggregated(path == "/api", media).map(|blob| tagged(call, &blob, content_type)));
     }
     match path {
         "/openapi/v2" => return Ok(openapi_v2(api, call)),

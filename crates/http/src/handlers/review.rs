@@ -14,7 +14,6 @@ use super::update::encoding;
 use crate::api::{Api, Call};
 use crate::body::Body;
 use crate::options::{WriteOptions, manager};
-use crate::{negotiation, render, respond};
 
 pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Result<Response<Body>, Status> {
     api.accepted(call)?;
@@ -38,7 +37,7 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
         "tokenreviews" => review_token(&review, &api.access.authentication)?,
         other => return Err(Status::not_implemented(format!("{other} is not served yet"))),
     };
-    Ok(created(call, &answered))
+    call.reply(201, answered)
 }
 
 /// POST to `serviceaccounts/NAME/token`.
@@ -46,6 +45,7 @@ pub(crate) async fn token(api: &Api, served: &Arc<Served>, call: &mut Call) -> R
     let Some(issuer) = &api.access.issuer else {
         return Err(Status::not_implemented("this server has no key to sign service-account tokens with"));
     };
+    api.accepted(call)?;
     let body = api.body(call).await?;
     let options = WriteOptions::read(api, call, "CreateOptions")?;
     let mut request = decode_request(api, call, &body)?;
@@ -96,7 +96,7 @@ pub(crate) async fn token(api: &Api, served: &Arc<Served>, call: &mut Call) -> R
     if options.dry_run {
         set(&mut object, &["status", "token"], json!(""));
     }
-    Ok(created(call, &object))
+    call.reply(201, object)
 }
 
 fn decode_request(api: &Api, call: &Call, body: &[u8]) -> Result<Value, Status> {
@@ -141,14 +141,4 @@ fn set(value: &mut Value, path: &[&str], to: Value) {
             }
         }
     }
-}
-
-fn created(call: &Call, value: &Value) -> Response<Body> {
-    let accepted = negotiation::Accepted {
-        media: negotiation::media(&call.headers),
-        pretty: negotiation::wants_pretty(&call.headers, call.query.get("pretty")),
-        ..Default::default()
-    };
-    let (body, content_type) = render::document(value, accepted);
-    respond::with(201, content_type, Body::Full(body))
 }

@@ -36,6 +36,7 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &mut Call) -> 
 }
 
 async fn scale(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Response<Body>, Status> {
+    api.accepted(call)?;
     let (namespace, name) = (call.info.namespace.clone(), call.info.name.clone());
     let scale = match call.info.verb.as_str() {
         "get" => api.registry.get_scale(served, &namespace, &name).await?,
@@ -57,5 +58,5 @@ async fn scale(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Respo
             api.registry.update_scale(&call.cx, served, &namespace, &name, change).await?
         }
     };
-    Ok(call.document(&Value::Object(scale)))
+    call.reply(200, Value::Object(scale))
 }

@@ -42,13 +42,12 @@ pub fn list(
         Form::Object | Form::MetadataList => {}
     }
     if accepted.media == Media::Protobuf {
-        return Ok(compress(Bytes::from(protobuf::list(served, &page, accepted.form)?), gzip));
+        return Ok(compress(Bytes::from(protobuf::list(served, &page, accepted)?), gzip));
     }
     let partial = accepted.form == Form::MetadataList;
-    let (kind, api_version) = match (partial, accepted.beta) {
-        (false, _) => (served.resource.list_kind(), served.resource.group_version().to_string()),
-        (true, false) => ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned()),
-        (true, true) => ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1beta1".to_owned()),
+    let (kind, api_version) = match partial {
+        false => (served.resource.list_kind(), served.resource.group_version().to_string()),
+        true => ("PartialObjectMetadataList".to_owned(), accepted.meta_version().to_owned()),
     };
     let metadata = metadata(&page);
     let head = format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":");

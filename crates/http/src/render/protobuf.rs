@@ -1,65 +1,70 @@
-//! Answers in protobuf: objects, lists, watch events and the API's own documents.
+//! Answers in protobuf: objects, lists and bookmarks.
 
 use pawl_meta::Status;
 use pawl_meta::object::Object;
 use pawl_protobuf::{append_message, seal};
-use pawl_registry::{Entry, Page, Readable, Served, protobuf, type_of};
+use pawl_registry::{Entry, Page, Readable, Served, protobuf};
 use serde_json::{Map, Value, json};
 
 use super::list::metadata as list_metadata;
-use crate::negotiation::Form;
+use crate::negotiation::{Accepted, Form};
 
 /// One object in its envelope.
-pub(super) fn object(served: &Served, entry: &Entry, readable: &Readable, form: Form) -> Result<Vec<u8>, Status> {
-    if form == Form::Object {
+pub(super) fn object(
+    served: &Served,
+    entry: &Entry,
+    readable: &Readable,
+    accepted: Accepted,
+) -> Result<Vec<u8>, Status> {
+    if accepted.form == Form::Object {
         let raw = served.message_of(entry, readable).map_err(Status::internal)?;
         return Ok(seal(&served.resource.group_version().to_string(), &served.resource.facts.kind, &raw));
     }
     let raw = encode(named("meta.v1.PartialObjectMetadata")?, &only_metadata(served, entry, readable))?;
-    Ok(seal("meta.k8s.io/v1", "PartialObjectMetadata", &raw))
+    Ok(seal(accepted.meta_version(), "PartialObjectMetadata", &raw))
 }
 
 /// A page of a list in its envelope.
-pub(super) fn list(served: &Served, page: &Page, form: Form) -> Result<Vec<u8>, Status> {
-    let partial = form == Form::MetadataList;
-    let mut raw = Vec::new();
+pub(super) fn list(served: &Served, page: &Page, accepted: Accepted) -> Result<Vec<u8>, Status> {
+    let partial = accepted.form == Form::MetadataList;
+    // The beta of this one list has its two fields the other way round.
+    let beta = partial && accepted.beta;
+    let items = if beta { 1 } else { 2 };
     let Value::Object(metadata) = list_metadata(page) else { return Err(Status::internal("no list metadata")) };
-    append_message(1, &encode(named("meta.v1.ListMeta")?, &metadata)?, &mut raw);
+    let metadata = encode(named("meta.v1.ListMeta")?, &metadata)?;
+    let mut raw = Vec::new();
+    if !beta {
+        append_message(1, &metadata, &mut raw);
+    }
     let metadata_only = named("meta.v1.PartialObjectMetadata")?;
     for entry in &page.entries {
         let Some(readable) = entry.readable() else { continue };
         if partial {
-            append_message(2, &encode(metadata_only, &only_metadata(served, entry, readable))?, &mut raw);
+            append_message(items, &encode(metadata_only, &only_metadata(served, entry, readable))?, &mut raw);
         } else {
-            append_message(2, &served.message_of(entry, readable).map_err(Status::internal)?, &mut raw);
+            append_message(items, &served.message_of(entry, readable).map_err(Status::internal)?, &mut raw);
         }
     }
+    if beta {
+        append_message(2, &metadata, &mut raw);
+    }
     Ok(if partial {
-        seal("meta.k8s.io/v1", "PartialObjectMetadataList", &raw)
+        seal(accepted.meta_version(), "PartialObjectMetadataList", &raw)
     } else {
         seal(&served.resource.group_version().to_string(), &served.resource.list_kind(), &raw)
     })
 }
 
-/// A document by its apiVersion and kind; `None` where it has no protobuf form.
-pub(super) fn document(value: &Value) -> Option<Vec<u8>> {
-    let object = value.as_object()?;
-    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
-    let raw = encode(type_of(api_version, kind)?, object).ok()?;
-    Some(seal(api_version, kind, &raw))
-}
-
 /// A bookmark of a resource.
-pub(super) fn bookmark(served: &Served, form: Form, metadata: Map<String, Value>) -> Option<Vec<u8>> {
+pub(super) fn bookmark(served: &Served, accepted: Accepted, metadata: Map<String, Value>) -> Option<Vec<u8>> {
     let mut object = Object::new();
     object.insert("metadata".to_owned(), Value::Object(metadata));
-    if form == Form::Object {
+    if accepted.form == Form::Object {
         let raw = encode(served.resource.root, &object).ok()?;
         return Some(seal(&served.resource.group_version().to_string(), &served.resource.facts.kind, &raw));
     }
     let raw = encode(named("meta.v1.PartialObjectMetadata").ok()?, &object).ok()?;
-    Some(seal("meta.k8s.io/v1", "PartialObjectMetadata", &raw))
+    Some(seal(accepted.meta_version(), "PartialObjectMetadata", &raw))
 }
 
 fn only_metadata(served: &Served, entry: &Entry, readable: &Readable) -> Object {

@@ -39,7 +39,7 @@ impl WatchRenderer {
             return self.error(out, &Status::new(500, "StorageReadError", message));
         };
         if self.accepted.media == Media::Protobuf {
-            let sealed = protobuf::object(&self.served, entry, readable, self.accepted.form);
+            let sealed = protobuf::object(&self.served, entry, readable, self.accepted);
             return match sealed {
                 Ok(sealed) => frame(out, kind, &sealed),
                 Err(status) => self.error(out, &status),
@@ -71,14 +71,16 @@ impl WatchRenderer {
             if initial_events_end {
                 metadata.insert("annotations".to_owned(), json!({"k8s.io/initial-events-end": "true"}));
             }
-            if let Some(sealed) = protobuf::bookmark(&self.served, self.accepted.form, metadata) {
+            if let Some(sealed) = protobuf::bookmark(&self.served, self.accepted, metadata) {
                 frame(out, "BOOKMARK", &sealed);
             }
             return;
         }
         out.extend_from_slice(b"{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"");
         let (kind, api_version) = match self.accepted.form {
-            Form::Metadata | Form::MetadataList => ("PartialObjectMetadata".to_owned(), "meta.k8s.io/v1".to_owned()),
+            Form::Metadata | Form::MetadataList => {
+                ("PartialObjectMetadata".to_owned(), self.accepted.meta_version().to_owned())
+            }
             _ => (self.served.resource.facts.kind.clone(), self.served.resource.group_version().to_string()),
         };
         out.extend_from_slice(kind.as_bytes());
@@ -96,7 +98,7 @@ impl WatchRenderer {
     fn error(&self, out: &mut Vec<u8>, status: &Status) {
         let value = status.to_value();
         if self.accepted.media == Media::Protobuf
-            && let Some(sealed) = protobuf::document(&value)
+            && let Some(sealed) = pawl_registry::message(&value)
         {
             return frame(out, "ERROR", &sealed);
         }
