@@ -113,7 +113,7 @@ impl DeleteOptions {
     }
 
     /// The propagation that was asked for, by either of the two fields.
-    pub(crate) fn asked(&self) -> Option<Propagation> {
+    pub fn asked(&self) -> Option<Propagation> {
         match (self.orphan_dependents, self.propagation) {
             (Some(true), _) => Some(Propagation::Orphan),
             (Some(false), _) => Some(Propagation::Background),

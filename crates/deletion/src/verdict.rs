@@ -16,6 +16,8 @@ pub struct Traits {
     pub grace: Option<Grace>,
     /// Finalizers in its spec hold it too: namespaces.
     pub spec_finalizers: bool,
+    /// Its dependents stay, unless somebody says otherwise: jobs.
+    pub orphans: bool,
 }
 
 /// How a kind decides on its grace period.
@@ -66,7 +68,7 @@ pub fn judge(deletion: &Deletion<'_>, mut object: Object) -> Verdict {
         return Verdict::Refuse(status);
     }
     let grace = grace_period(deletion, &object);
-    let finalizers_changed = set_finalizers(&mut object, deletion.options);
+    let finalizers_changed = set_finalizers(&mut object, deletion);
     if deleting {
         return go_on(deletion, object, grace, finalizers_changed);
     }
@@ -178,9 +180,11 @@ fn held(deletion: &Deletion<'_>, object: &Object) -> Option<Status> {
 }
 
 /// Gives the object the finalizer of the asked-for propagation and takes the other away. Returns whether that changed it.
-fn set_finalizers(object: &mut Object, options: &DeleteOptions) -> bool {
-    let Some(asked) = options.asked() else { return false };
+fn set_finalizers(object: &mut Object, deletion: &Deletion<'_>) -> bool {
     let before: Vec<String> = object.meta_strings("finalizers").into_iter().map(str::to_owned).collect();
+    let is_decided = before.iter().any(|f| f == ORPHAN || f == FOREGROUND);
+    let default = (deletion.traits.orphans && !is_decided).then_some(Propagation::Orphan);
+    let Some(asked) = deletion.options.asked().or(default) else { return false };
     let wanted = match asked {
         Propagation::Orphan => Some(ORPHAN),
         Propagation::Foreground => Some(FOREGROUND),

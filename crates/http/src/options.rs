@@ -140,6 +140,10 @@ fn check_fields(served: &Served, fields: &FieldSelector) -> Result<(), Status> {
 fn check_match(watch: bool, version: &str, how: &str, initial: Option<bool>, token: bool, errors: &mut Errors) {
     let at = "resourceVersionMatch";
     if watch {
+        // A watch from nowhere begins with what is there, and so with a list of which nobody has a page yet.
+        if token && (initial.is_some() || matches!(version, "" | "0")) {
+            errors.forbidden(&at, "resourceVersionMatch is forbidden when continue is provided");
+        }
         match (initial, how) {
             (Some(_), "NotOlderThan") | (None, "") => {}
             (Some(_), _) => {

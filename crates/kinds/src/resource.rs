@@ -54,6 +54,10 @@ pub struct Facts {
     pub status_on_create: bool,
     pub graceful: Option<String>,
     pub deferred: bool,
+    /// Who deletes it without a word about its dependents leaves them behind.
+    pub orphans: bool,
+    /// What is said to somebody who does so.
+    pub orphans_warning: Option<String>,
     /// Upstream stores it as JSON, in which an empty list stays one.
     pub stored_as_json: bool,
     /// Its addresses and ports are given out by the server.

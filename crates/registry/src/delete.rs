@@ -75,6 +75,9 @@ impl Registry {
                 liens_hold: self.settings.liens,
                 now: time::unix_now(),
             };
+            if let (Some(warning), None) = (&resource.facts.orphans_warning, request.options.asked()) {
+                cx.warn(warning.as_str());
+            }
             let (put, object, changed) = match pawl_deletion::judge(&deletion, old) {
                 Verdict::Refuse(status) => return Err(status),
                 Verdict::Underway => return Ok(Deleted::Waiting(entry)),
@@ -108,10 +111,8 @@ impl Registry {
                 note_liens(cx, &key, &object);
             }
             match written {
-                Written::Applied(revision) if gone => {
-                    // A deletion that was under way and is cut short changes the object before it goes.
-                    return Ok(Deleted::Gone(shown(if was_deleting { revision } else { entry.revision })));
-                }
+                // What is gone is shown at the revision at which it went.
+                Written::Applied(revision) if gone => return Ok(Deleted::Gone(shown(revision))),
                 Written::Applied(revision) => return Ok(Deleted::Waiting(shown(revision))),
                 Written::Conflict(now) => current = now,
             }
@@ -187,5 +188,9 @@ fn only_for_unreadable(served: &Served, name: &str) -> Status {
 /// What is particular about the deletion of a kind.
 pub(crate) fn traits(served: &Served) -> Traits {
     let facts = &served.resource.facts;
-    Traits { grace: (facts.graceful.as_deref() == Some("pod")).then_some(Grace::Pod), spec_finalizers: facts.deferred }
+    Traits {
+        grace: (facts.graceful.as_deref() == Some("pod")).then_some(Grace::Pod),
+        spec_finalizers: facts.deferred,
+        orphans: facts.orphans,
+    }
 }

@@ -6,7 +6,7 @@ use pawl_admission::{Attributes, Operation};
 use pawl_kinds::rules;
 use pawl_kv::Expect;
 use pawl_meta::object::{Meta, Object, metadata_mut};
-use pawl_meta::{Errors, FieldPath, Status};
+use pawl_meta::{Errors, FieldPath, GroupKind, Status};
 use serde_json::json;
 
 use crate::create::settle_namespace;
@@ -137,7 +137,9 @@ impl Registry {
                 let mut errors = Errors::new();
                 let at = FieldPath::of("metadata").child("resourceVersion");
                 errors.invalid(&at, 0, "must be specified for an update");
-                return Err(Status::invalid(&resource.group_kind(), request.name, &errors));
+                // Upstream names the resource here, not the kind.
+                let kind = GroupKind { group: group_resource.group, kind: group_resource.resource };
+                return Err(Status::invalid(&kind, request.name, &errors));
             }
             "" | "0" => {}
             version => {

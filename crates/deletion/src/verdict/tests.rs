@@ -115,6 +115,19 @@ fn pods_have_a_grace_period() {
 }
 
 #[test]
+fn some_kinds_leave_their_dependents_behind() {
+    let traits = Traits { orphans: true, ..Traits::default() };
+    let told_of = |target: Value, opts: Value| told(judge_it(target, opts, traits, true));
+    let plain = json!({"metadata": {"name": "c"}});
+    let orphaned = "mark grace=0 finalizers=[\"orphan\"]";
+    assert_eq!(told_of(plain.clone(), json!({})), orphaned);
+    assert_eq!(told_of(plain.clone(), json!({"propagationPolicy": "Background"})), "remove grace=- finalizers=[]");
+    assert_eq!(told_of(plain, json!({"orphanDependents": false})), "remove grace=- finalizers=[]");
+    let decided = json!({"metadata": {"name": "c", "finalizers": ["foregroundDeletion"]}});
+    assert_eq!(told_of(decided, json!({})), "mark grace=0 finalizers=[\"foregroundDeletion\"]");
+}
+
+#[test]
 fn spec_finalizers_hold_a_namespace() {
     let traits = Traits { spec_finalizers: true, ..Traits::default() };
     let held = json!({"metadata": {"name": "n"}, "spec": {"finalizers": ["kubernetes"]}});

@@ -15,13 +15,19 @@ use crate::audit::Trail;
 use crate::body::Body;
 use crate::health::Stopping;
 use crate::metrics::InFlight;
-use crate::negotiation::Form;
+use crate::negotiation::{Form, Media};
 use crate::options::ListOptions;
 use crate::render::{IncludeObject, WatchRenderer};
 use crate::respond;
 
+/// The media types of streams.
+const STREAMS: &str = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+
 pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Result<Response<Body>, Status> {
     let accepted = api.accepted(call)?;
+    if accepted.media == Media::Yaml {
+        return Err(Status::not_acceptable(format!("only the following media types are accepted: {STREAMS}")));
+    }
     let options = ListOptions::read(call, served, true)?;
     let timeout = match options.timeout_seconds {
         Some(seconds) => Duration::from_secs(seconds),
