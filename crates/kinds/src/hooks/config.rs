@@ -108,25 +108,15 @@ fn json_key(data: &Map<String, Value>, key: &str, at: &FieldPath, errors: &mut E
     }
 }
 
-/// Whether the bytes are a JSON object, and if not, in the words of the usual mistakes: nothing, cut off, not JSON.
+/// Whether the bytes are a JSON object, and if not, in Go's words.
 fn json_object(content: &[u8]) -> Result<(), String> {
     match serde_json::from_slice::<Value>(content) {
         Ok(Value::Object(_) | Value::Null) => Ok(()),
-        Ok(other) => Err(format!(
-            "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            match other {
-                Value::String(_) => "string",
-                Value::Number(_) => "number",
-                Value::Bool(_) => "bool",
-                _ => "array",
-            }
-        )),
-        Err(error) if error.is_eof() => Err("unexpected end of JSON input".to_string()),
-        Err(_) => {
-            let text = String::from_utf8_lossy(content);
-            let first = text.trim_start().chars().next().unwrap_or(' ');
-            Err(format!("invalid character '{first}' looking for beginning of value"))
+        Ok(other) => {
+            let kind = pawl_meta::go::json_kind(&other);
+            Err(format!("json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"))
         }
+        Err(_) => Err(pawl_schema::syntax_error(content)),
     }
 }
 

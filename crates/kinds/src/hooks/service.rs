@@ -189,6 +189,7 @@ fn drop_type_fields(spec: &mut Map<String, Value>, old: &Map<String, Value>) {
         }
         drop_if_same(spec, old, "ipFamilies");
         drop_if_same(spec, old, "ipFamilyPolicy");
+        spec.remove("internalTrafficPolicy");
     }
     let has_ports = |object: &Map<String, Value>| is(object, "NodePort") || is(object, "LoadBalancer");
     let before = node_ports(old);
