@@ -114,6 +114,7 @@ impl Registry {
             groups: &cx.user.groups,
             dry_run: cx.dry_run,
             old: Some(&shown),
+            objects: self,
             warn: &|text| cx.warn(text),
         };
         check_name(&new, request.name)?;
@@ -126,7 +127,7 @@ impl Registry {
         if !request.tracked {
             self.track(cx, served, request.subresource, Some(&shown), &mut new);
         }
-        self.settings.admission.mutate(&attributes, &mut new, self).await?;
+        self.settings.admission.mutate(&attributes, &mut new).await?;
         let mut new = served.to_stored(new);
         let version = new.resource_version().to_owned();
         if request.replaces {
@@ -155,7 +156,7 @@ impl Registry {
         if !errors.is_empty() {
             return Err(self.invalid(served, request.name, &errors));
         }
-        self.settings.admission.validate(&attributes, Some(&new), self).await?;
+        self.settings.admission.validate(&attributes, Some(&new)).await?;
         let value = served.stored_form(&new);
         let unchanged = entry.readable().is_some_and(|r| *r.value() == value);
         if unchanged && !pawl_deletion::completes(&new, traits(served)) {
