@@ -243,30 +243,8 @@ fn group_version(text: &str, at: &FieldPath, errors: &mut Errors) {
 /// The name of a variable is one that expressions can use.
 pub fn cel_identifier(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
     let name = read::text(object, "name");
-    let reserved = [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ];
-    if !name.trim().is_empty() && (!formats::c_identifier(name).is_empty() || reserved.contains(&name)) {
+    let reserved = pawl_cel::syntax::RESERVED.contains(&name);
+    if !name.trim().is_empty() && (!formats::c_identifier(name).is_empty() || reserved) {
         errors.invalid(&path.child("name"), name, "must be a valid CEL identifier");
     }
 }
