@@ -6,7 +6,7 @@ mod selectors;
 
 use std::collections::BTreeSet;
 
-use pawl_meta::object::at as value_at;
+use pawl_meta::object::{Object, at as value_at};
 pub use selectors::device_selector_expression;
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,7 @@ use crate::formats;
 use crate::rules::{Check, Errors, FieldPath, shown};
 
 /// The requests of a claim: not too many, each with a name of its own. What each asks for is checked by its type.
-pub fn device_requests(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn device_requests(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let at = path.child("requests");
     let count = read::list(object, "requests").len();
     if count > 32 {
@@ -25,7 +25,7 @@ pub fn device_requests(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fiel
     unique_names(object, "requests", "name", &at, errors);
 }
 
-fn unique_names(object: &Map<String, Value>, field: &str, key: &str, at: &FieldPath, errors: &mut Errors) {
+fn unique_names(object: &Object, field: &str, key: &str, at: &FieldPath, errors: &mut Errors) {
     let mut seen = BTreeSet::new();
     for (index, item) in read::objects(object, field) {
         let name = read::text(item, key);
@@ -36,7 +36,7 @@ fn unique_names(object: &Map<String, Value>, field: &str, key: &str, at: &FieldP
 }
 
 /// A request asks for exactly something, or for the first of several things.
-pub fn device_request_kind(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn device_request_kind(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let alternatives = read::list(object, "firstAvailable").len();
     let text = "exactly one of `exactly` or `firstAvailable` is required";
     match (read::present(object, "exactly"), alternatives) {
@@ -48,7 +48,7 @@ pub fn device_request_kind(_cx: &Check<'_>, object: &Map<String, Value>, path: &
 }
 
 /// How many devices are meant: a number, or all of them.
-pub fn device_allocation_mode(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn device_allocation_mode(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let count = read::number(object, "count");
     match read::text(object, "allocationMode") {
         "All" if count != 0 => {
@@ -61,7 +61,7 @@ pub fn device_allocation_mode(_cx: &Check<'_>, object: &Map<String, Value>, path
 }
 
 /// Requests are named as `request` or `request/alternative`, and exist.
-pub fn device_request_references(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn device_request_references(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let names = request_names(cx.root);
     let at = path.child("requests");
     let references = read::texts(object, "requests");
@@ -95,7 +95,7 @@ fn request_reference(reference: &str, names: &BTreeSet<String>, at: &FieldPath, 
 }
 
 /// The names by which requests can be meant, in a claim or in a template of one.
-fn request_names(root: &Map<String, Value>) -> BTreeSet<String> {
+fn request_names(root: &Object) -> BTreeSet<String> {
     let devices = read::deep(root, &["spec", "devices"]).or_else(|| read::deep(root, &["spec", "spec", "devices"]));
     let mut names = BTreeSet::new();
     for (_, request) in devices.into_iter().flat_map(|devices| read::objects(devices, "requests")) {
@@ -109,12 +109,7 @@ fn request_names(root: &Map<String, Value>) -> BTreeSet<String> {
 }
 
 /// A constraint is about one attribute: the same everywhere, or different everywhere.
-pub fn device_constraint_attribute(
-    _cx: &Check<'_>,
-    object: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
+pub fn device_constraint_attribute(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     for field in ["matchAttribute", "distinctAttribute"] {
         if read::present(object, field) {
             let name = read::text(object, field);
@@ -181,7 +176,7 @@ fn pool_name(name: &str, at: &FieldPath, errors: &mut Errors) {
 }
 
 /// The parameters for a driver are an object, and not too large.
-pub fn opaque_parameters(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn opaque_parameters(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     raw_object(object.get("parameters"), &path.child("parameters"), errors);
 }
 
@@ -195,12 +190,7 @@ fn raw_object(value: Option<&Value>, at: &FieldPath, errors: &mut Errors) {
 }
 
 /// A class may stand for an extended resource.
-pub fn device_class_extended_resource(
-    _cx: &Check<'_>,
-    object: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
+pub fn device_class_extended_resource(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(spec) = read::map(object, "spec") else { return };
     let name = read::text(spec, "extendedResourceName");
     if read::present(spec, "extendedResourceName") && !quantities::is_extended(name) {
@@ -210,13 +200,7 @@ pub fn device_class_extended_resource(
 }
 
 /// What a claim asks for does not change.
-pub fn claim_devices_update(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
+pub fn claim_devices_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
     if !read::same(new, old, "spec") {
         let shown = new.get("spec").cloned().unwrap_or(Value::Null);
         errors.invalid(&path.child("spec"), shown, "field is immutable");
@@ -224,18 +208,12 @@ pub fn claim_devices_update(
 }
 
 /// What a template asks for does not change.
-pub fn claim_template_update(
-    cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
+pub fn claim_template_update(cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
     claim_devices_update(cx, new, old, path, errors);
 }
 
 /// Who has reserved a claim: each once, and only a claim that is allocated.
-pub fn claim_reserved_for(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn claim_reserved_for(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(status) = read::map(object, "status") else { return };
     let at = path.child("status").child("reservedFor");
     let count = read::list(status, "reservedFor").len();
@@ -254,9 +232,9 @@ pub fn claim_reserved_for(_cx: &Check<'_>, object: &Map<String, Value>, path: &F
 }
 
 /// What drivers report about devices: allocated ones only.
-pub fn claim_device_status(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn claim_device_status(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(status) = read::map(object, "status") else { return };
-    let id = |device: &Map<String, Value>| -> String {
+    let id = |device: &Object| -> String {
         let place = ["driver", "pool", "device"].map(|field| read::text(device, field)).join("/");
         match read::text(device, "shareID") {
             "" => place,
@@ -283,7 +261,7 @@ pub fn claim_device_status(_cx: &Check<'_>, object: &Map<String, Value>, path: &
     }
 }
 
-fn reported_device(device: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn reported_device(device: &Object, at: &FieldPath, errors: &mut Errors) {
     driver_name(read::text(device, "driver"), &at.child("driver"), errors);
     pool_name(read::text(device, "pool"), &at.child("pool"), errors);
     let name = read::text(device, "device");
@@ -304,15 +282,8 @@ fn reported_device(device: &Map<String, Value>, at: &FieldPath, errors: &mut Err
 }
 
 /// Reservations need an allocation, and none comes to a claim that goes.
-pub fn claim_reserved_for_update(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
-    let empty = Map::new();
-    let (status, before) = (read::map(new, "status").unwrap_or(&empty), read::map(old, "status").unwrap_or(&empty));
+pub fn claim_reserved_for_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+    let (status, before) = (read::within(new, "status"), read::within(old, "status"));
     let at = path.child("status").child("reservedFor");
     let reserved = read::list(status, "reservedFor");
     if reserved.is_empty() {
@@ -328,15 +299,8 @@ pub fn claim_reserved_for_update(
 }
 
 /// An allocation comes and goes as a whole.
-pub fn claim_allocation_update(
-    cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
-    let empty = Map::new();
-    let (status, before) = (read::map(new, "status").unwrap_or(&empty), read::map(old, "status").unwrap_or(&empty));
+pub fn claim_allocation_update(cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+    let (status, before) = (read::within(new, "status"), read::within(old, "status"));
     let at = path.child("status").child("allocation");
     let Some(allocation) = read::map(status, "allocation") else { return };
     if read::present(before, "allocation") {
@@ -358,7 +322,7 @@ pub fn claim_allocation_update(
 }
 
 /// Whose devices a slice lists does not change.
-pub fn slice_unchanged_fields(cx: &Check<'_>, _object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn slice_unchanged_fields(cx: &Check<'_>, _object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(old) = cx.old else { return };
     for field in ["spec.pool.name", "spec.driver", "spec.nodeName"] {
         let now = value_at(cx.root, field);
@@ -369,9 +333,8 @@ pub fn slice_unchanged_fields(cx: &Check<'_>, _object: &Map<String, Value>, path
 }
 
 /// Which nodes can use a slice is said in exactly one way.
-pub fn slice_node_fields(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let empty = Map::new();
-    let spec = read::map(object, "spec").unwrap_or(&empty);
+pub fn slice_node_fields(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let spec = read::within(object, "spec");
     let at = path.child("spec");
     let mut set = Vec::new();
     if read::present(spec, "nodeName") {
@@ -407,7 +370,7 @@ pub fn slice_node_fields(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fi
 }
 
 /// The devices of a slice: fewer when they have taints, counters or lists.
-pub fn slice_devices(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn slice_devices(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(spec) = read::map(object, "spec") else { return };
     let at = path.child("spec").child("devices");
     let count = read::list(spec, "devices").len();
@@ -428,16 +391,15 @@ pub fn slice_devices(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldP
     unique_names(spec, "devices", "name", &at, errors);
 }
 
-fn lists(attribute: &Map<String, Value>) -> bool {
+fn lists(attribute: &Object) -> bool {
     ["bools", "ints", "strings", "versions"].iter().any(|field| read::present(attribute, field))
 }
 
-fn slice_device(device: &Map<String, Value>, selects: bool, at: &FieldPath, errors: &mut Errors) {
+fn slice_device(device: &Object, selects: bool, at: &FieldPath, errors: &mut Errors) {
     let name = read::text(device, "name");
     each(formats::dns1123_label(name), &at.child("name"), name, errors);
-    let empty = Map::new();
-    let attributes = read::map(device, "attributes").unwrap_or(&empty);
-    let capacity = read::map(device, "capacity").unwrap_or(&empty);
+    let attributes = read::within(device, "attributes");
+    let capacity = read::within(device, "capacity");
     let total = attributes.len() + capacity.len();
     if total > 32 {
         errors.invalid(at, total, "the total number of attributes and capacities must not exceed 32");
@@ -464,7 +426,7 @@ fn slice_device(device: &Map<String, Value>, selects: bool, at: &FieldPath, erro
     binding_conditions(device, at, errors);
 }
 
-fn device_attribute(attribute: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn device_attribute(attribute: &Object, at: &FieldPath, errors: &mut Errors) {
     for (field, many) in [("string", "strings"), ("version", "versions")] {
         let single = read::present(attribute, field).then(|| (at.child(field), read::text(attribute, field)));
         let items = read::texts(attribute, many).into_iter().enumerate();
@@ -506,7 +468,7 @@ fn is_digits(part: &str) -> bool {
     !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn device_taints(device: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn device_taints(device: &Object, at: &FieldPath, errors: &mut Errors) {
     let at = at.child("taints");
     let count = read::list(device, "taints").len();
     if count > 16 {
@@ -526,7 +488,7 @@ fn device_taints(device: &Map<String, Value>, at: &FieldPath, errors: &mut Error
     }
 }
 
-fn device_counters(device: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn device_counters(device: &Object, at: &FieldPath, errors: &mut Errors) {
     let at = at.child("consumesCounters");
     let count = read::list(device, "consumesCounters").len();
     if count > 2 {
@@ -540,7 +502,7 @@ fn device_counters(device: &Map<String, Value>, at: &FieldPath, errors: &mut Err
 }
 
 /// A named set of counters.
-fn counters(object: &Map<String, Value>, name: &str, at: &FieldPath, errors: &mut Errors) {
+fn counters(object: &Object, name: &str, at: &FieldPath, errors: &mut Errors) {
     let set = read::text(object, name);
     if set.is_empty() {
         errors.required(&at.child(name), "");
@@ -559,7 +521,7 @@ fn counters(object: &Map<String, Value>, name: &str, at: &FieldPath, errors: &mu
     }
 }
 
-fn device_nodes(device: &Map<String, Value>, selects: bool, at: &FieldPath, errors: &mut Errors) {
+fn device_nodes(device: &Object, selects: bool, at: &FieldPath, errors: &mut Errors) {
     let fields = [("nodeName", "`nodeName`"), ("nodeSelector", "`nodeSelector`"), ("allNodes", "`allNodes`")];
     let present: Vec<&str> =
         fields.iter().filter(|(field, _)| read::present(device, field)).map(|(_, shown)| *shown).collect();
@@ -589,7 +551,7 @@ fn device_nodes(device: &Map<String, Value>, selects: bool, at: &FieldPath, erro
     }
 }
 
-fn binding_conditions(device: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn binding_conditions(device: &Object, at: &FieldPath, errors: &mut Errors) {
     let (conditions, failures) = ("bindingConditions", "bindingFailureConditions");
     for field in [conditions, failures] {
         let names = read::texts(device, field);
@@ -626,7 +588,7 @@ fn binding_conditions(device: &Map<String, Value>, at: &FieldPath, errors: &mut 
 }
 
 /// The counters that devices of a slice share.
-pub fn slice_counters(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn slice_counters(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(spec) = read::map(object, "spec") else { return };
     let at = path.child("spec").child("sharedCounters");
     let count = read::list(spec, "sharedCounters").len();
@@ -641,7 +603,7 @@ pub fn slice_counters(_cx: &Check<'_>, object: &Map<String, Value>, path: &Field
 }
 
 /// What one device takes of a node's own resources counts once, unless said otherwise.
-pub fn device_mapping_multipliers(object: &mut Map<String, Value>) {
+pub fn device_mapping_multipliers(object: &mut Object) {
     let Some(mappings) = object.get_mut("nodeAllocatableResourceMappings").and_then(Value::as_object_mut) else {
         return;
     };

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use pawl_meta::object::Meta as _;
-use serde_json::{Map, Value, json};
+use pawl_meta::object::{Meta as _, Object};
+use serde_json::{Value, json};
 
 use super::report::each;
 use super::{quantities, read};
@@ -37,16 +37,16 @@ const VOLUME_SOURCES: [&str; 22] = [
 ];
 
 /// A volume stays until nothing uses it.
-pub fn volume_protection(object: &mut Map<String, Value>) {
+pub fn volume_protection(object: &mut Object) {
     add_finalizer(object, "kubernetes.io/pv-protection");
 }
 
 /// A claim stays until nothing uses it.
-pub fn claim_protection(object: &mut Map<String, Value>) {
+pub fn claim_protection(object: &mut Object) {
     add_finalizer(object, "kubernetes.io/pvc-protection");
 }
 
-fn add_finalizer(object: &mut Map<String, Value>, name: &str) {
+fn add_finalizer(object: &mut Object, name: &str) {
     let Some(metadata) = read::map_mut(object, "metadata") else { return };
     let finalizers = metadata.entry("finalizers").or_insert_with(|| json!([]));
     if finalizers.is_null() {
@@ -60,11 +60,11 @@ fn add_finalizer(object: &mut Map<String, Value>, name: &str) {
 }
 
 /// Access modes are known, and ReadWriteOncePod stands alone. Used for volumes and claims.
-pub fn access_modes(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn access_modes(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     known_access_modes(object, &path.child("accessModes"), errors);
 }
 
-fn known_access_modes(object: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn known_access_modes(object: &Object, at: &FieldPath, errors: &mut Errors) {
     let known = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
     let modes = read::texts(object, "accessModes");
     for mode in &modes {
@@ -79,7 +79,7 @@ fn known_access_modes(object: &Map<String, Value>, at: &FieldPath, errors: &mut 
 }
 
 /// A volume's capacity is an amount of storage, nothing else.
-pub fn volume_capacity(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn volume_capacity(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let at = path.child("capacity");
     let capacity = read::map(object, "capacity");
     if !capacity.is_some_and(|capacity| capacity.contains_key("storage") && capacity.len() == 1) {
@@ -98,7 +98,7 @@ pub fn volume_capacity(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fiel
 }
 
 /// A local volume that counts is on some node.
-pub fn volume_local_affinity(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn volume_local_affinity(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let refused = path.child("local").to_string();
     let counts = read::present(object, "local") && errors.iter().all(|error| error.field != refused);
     if counts && !read::present(object, "nodeAffinity") {
@@ -107,7 +107,7 @@ pub fn volume_local_affinity(_cx: &Check<'_>, object: &Map<String, Value>, path:
 }
 
 /// The root of a host is not to be wiped.
-pub fn volume_recycle_root(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn volume_recycle_root(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(host) = read::map(object, "hostPath") else { return };
     let host = read::text(host, "path");
     let root = host.starts_with('/') && host.split('/').all(|part| part.is_empty() || part == ".");
@@ -118,7 +118,7 @@ pub fn volume_recycle_root(_cx: &Check<'_>, object: &Map<String, Value>, path: &
 }
 
 /// The annotation for mount options needs a volume that can have them.
-pub fn volume_mount_options(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn volume_mount_options(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let mountable = [
         "gcePersistentDisk",
         "awsElasticBlockStore",
@@ -135,7 +135,7 @@ pub fn volume_mount_options(_cx: &Check<'_>, object: &Map<String, Value>, path: 
         "photonPersistentDisk",
     ];
     let key = "volume.beta.kubernetes.io/mount-options";
-    let asked = read::deep(object, &["metadata", "annotations"]).is_some_and(|all| all.contains_key(key));
+    let asked = read::annotations(object).contains_key(key);
     let can = read::map(object, "spec").is_some_and(|spec| mountable.iter().any(|field| read::present(spec, field)));
     if asked && !can {
         let at = path.child("metadata").child("annotations").child(key);
@@ -144,16 +144,10 @@ pub fn volume_mount_options(_cx: &Check<'_>, object: &Map<String, Value>, path: 
 }
 
 /// Where a volume comes from does not change; only the secret for expanding may be added.
-pub fn volume_source_update(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
+pub fn volume_source_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
     let (Some(new), Some(old)) = (read::map(new, "spec"), read::map(old, "spec")) else { return };
     let field = "controllerExpandSecretRef";
-    let added = |spec: &Map<String, Value>| read::map(spec, "csi").is_some_and(|csi| read::present(csi, field));
+    let added = |spec: &Object| read::map(spec, "csi").is_some_and(|csi| read::present(csi, field));
     let mut now = new.clone();
     if added(new)
         && !added(old)
@@ -169,9 +163,8 @@ pub fn volume_source_update(
 }
 
 /// A change of phase says when.
-pub fn volume_phase_transition(new: &mut Map<String, Value>, old: &Map<String, Value>) {
-    let empty = Map::new();
-    let before = read::map(old, "status").unwrap_or(&empty);
+pub fn volume_phase_transition(new: &mut Object, old: &Object) {
+    let before = read::within(old, "status");
     let Some(status) = read::map_mut(new, "status") else { return };
     let field = "lastPhaseTransitionTime";
     if read::same(status, before, "phase") {
@@ -186,7 +179,7 @@ pub fn volume_phase_transition(new: &mut Map<String, Value>, old: &Map<String, V
 }
 
 /// The name of a volume and its portal fit into an initiator's name.
-pub fn iscsi_portal_length(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn iscsi_portal_length(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let name = cx.root.name();
     let portal = read::text(object, "targetPortal");
     if read::present(object, "initiatorName") && name.len() + 1 + portal.len() > 64 {
@@ -196,7 +189,7 @@ pub fn iscsi_portal_length(cx: &Check<'_>, object: &Map<String, Value>, path: &F
 }
 
 /// The name of a target.
-pub fn iscsi_iqn(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn iscsi_iqn(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let name = read::text(object, "iqn");
     if !name.is_empty() && !is_iscsi_name(name) {
         errors.invalid(&path.child("iqn"), name, "must be valid format");
@@ -204,7 +197,7 @@ pub fn iscsi_iqn(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath,
 }
 
 /// The name of an initiator.
-pub fn iscsi_initiator(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn iscsi_initiator(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let name = read::text(object, "initiatorName");
     if read::present(object, "initiatorName") && !is_iscsi_name(name) {
         errors.invalid(&path.child("initiatorname"), name, "must be valid format");
@@ -232,7 +225,7 @@ fn is_iscsi_name(name: &str) -> bool {
 }
 
 /// A claim asks for some storage. The path is that of the resources, as it always was.
-pub fn claim_request(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn claim_request(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let at = path.child("resources").key("storage");
     match read::deep(object, &["resources", "requests"]).and_then(|requests| requests.get("storage")) {
         None => errors.required(&at, ""),
@@ -244,7 +237,7 @@ pub fn claim_request(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldP
 }
 
 /// The two fields for a claim's source are well formed and agree.
-pub fn claim_data_sources(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn claim_data_sources(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let (source, reference) = (read::map(object, "dataSource"), read::map(object, "dataSourceRef"));
     if let Some(source) = source {
         data_source(source, &path.child("dataSource"), errors);
@@ -266,7 +259,7 @@ pub fn claim_data_sources(_cx: &Check<'_>, object: &Map<String, Value>, path: &F
     }
 }
 
-fn data_source(source: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn data_source(source: &Object, at: &FieldPath, errors: &mut Errors) {
     for field in ["name", "kind"] {
         if read::text(source, field).is_empty() {
             errors.required(&at.child(field), "");
@@ -282,7 +275,7 @@ fn data_source(source: &Map<String, Value>, at: &FieldPath, errors: &mut Errors)
 }
 
 /// The older field for a claim's source holds claims and snapshots only, and each field fills the other.
-pub fn claim_data_source_fields(object: &mut Map<String, Value>) {
+pub fn claim_data_source_fields(object: &mut Object) {
     let Some(spec) = read::map_mut(object, "spec") else { return };
     drop_foreign_reference(spec, None);
     if !read::present(spec, "dataSourceRef") {
@@ -292,7 +285,7 @@ pub fn claim_data_source_fields(object: &mut Map<String, Value>) {
 }
 
 /// The same on update; a source that was there stays as it is.
-pub fn claim_data_source_update(new: &mut Map<String, Value>, old: &Map<String, Value>) {
+pub fn claim_data_source_update(new: &mut Object, old: &Object) {
     let before = read::map(old, "spec");
     let Some(spec) = read::map_mut(new, "spec") else { return };
     drop_foreign_reference(spec, before);
@@ -305,7 +298,7 @@ pub fn claim_data_source_update(new: &mut Map<String, Value>, old: &Map<String, 
 }
 
 /// A source in another namespace needs a feature that is off.
-fn drop_foreign_reference(spec: &mut Map<String, Value>, old: Option<&Map<String, Value>>) {
+fn drop_foreign_reference(spec: &mut Object, old: Option<&Object>) {
     let foreign =
         read::map(spec, "dataSourceRef").is_some_and(|reference| !read::text(reference, "namespace").is_empty());
     if foreign && !old.is_some_and(|old| read::present(old, "dataSourceRef")) {
@@ -313,7 +306,7 @@ fn drop_foreign_reference(spec: &mut Map<String, Value>, old: Option<&Map<String
     }
 }
 
-fn drop_odd_source(spec: &mut Map<String, Value>) {
+fn drop_odd_source(spec: &mut Object) {
     let usual = read::map(spec, "dataSource").is_some_and(|source| {
         matches!(
             (read::text(source, "apiGroup"), read::text(source, "kind")),
@@ -325,8 +318,8 @@ fn drop_odd_source(spec: &mut Map<String, Value>) {
     }
 }
 
-fn fill_sources(spec: &mut Map<String, Value>) {
-    let copied = |source: &Map<String, Value>| {
+fn fill_sources(spec: &mut Object) {
+    let copied = |source: &Object| {
         let fields = ["apiGroup", "kind", "name"];
         let copy = fields.iter().filter_map(|field| source.get(*field).map(|value| (field.to_string(), value.clone())));
         Value::Object(copy.collect())
@@ -342,22 +335,10 @@ fn fill_sources(spec: &mut Map<String, Value>) {
 }
 
 /// A claim's spec stays, but for the volume bound to it, growth while bound, and the class where none was.
-pub fn claim_spec_update(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
-    let empty = Map::new();
-    let (spec, before) = (read::map(new, "spec").unwrap_or(&empty), read::map(old, "spec").unwrap_or(&empty));
+pub fn claim_spec_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+    let (spec, before) = (read::within(new, "spec"), read::within(old, "spec"));
     let key = "volume.beta.kubernetes.io/storage-class";
-    let annotation = |object: &Map<String, Value>| {
-        read::deep(object, &["metadata", "annotations"])
-            .and_then(|all| all.get(key))
-            .and_then(Value::as_str)
-            .map(str::to_string)
-    };
+    let annotation = |object: &Object| read::annotations(object).get(key).and_then(Value::as_str).map(str::to_string);
     let (class_now, class_before) = (annotation(new), annotation(old));
     let named = spec.get("storageClassName").and_then(Value::as_str);
     let unnamed_before = !read::present(before, "storageClassName");
@@ -376,16 +357,16 @@ pub fn claim_spec_update(
         let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n";
         errors.forbidden(&path.child("spec"), detail);
     }
-    claim_size_update(spec, before, read::map(old, "status").unwrap_or(&empty), &path.child("spec"), errors);
+    claim_size_update(spec, before, read::within(old, "status"), &path.child("spec"), errors);
     if !read::same(spec, before, "volumeMode") {
         let mode = spec.get("volumeMode").cloned().unwrap_or(Value::Null);
         errors.invalid(&path.child("volumeMode"), mode, "field is immutable");
     }
-    claim_class_update(spec, before, read::map(old, "status").unwrap_or(&empty), &path.child("spec"), errors);
+    claim_class_update(spec, before, read::within(old, "status"), &path.child("spec"), errors);
 }
 
 /// The part of a spec that must stay: what may change is made equal to what it was.
-fn spec_without(spec: &Map<String, Value>, bound: bool, before: &Map<String, Value>, class_added: bool) -> Value {
+fn spec_without(spec: &Object, bound: bool, before: &Object, class_added: bool) -> Value {
     let mut left = spec.clone();
     if read::text(before, "volumeName").is_empty() {
         left.remove("volumeName");
@@ -405,14 +386,8 @@ fn spec_without(spec: &Map<String, Value>, bound: bool, before: &Map<String, Val
 }
 
 /// Less than before is allowed down to what there is.
-fn claim_size_update(
-    spec: &Map<String, Value>,
-    before: &Map<String, Value>,
-    status: &Map<String, Value>,
-    at: &FieldPath,
-    errors: &mut Errors,
-) {
-    let asked = |spec: &Map<String, Value>| {
+fn claim_size_update(spec: &Object, before: &Object, status: &Object, at: &FieldPath, errors: &mut Errors) {
+    let asked = |spec: &Object| {
         let requests = read::deep(spec, &["resources", "requests"]);
         requests.and_then(|requests| requests.get("storage")).map_or(0, |value| quantities::amount(value).billionths)
     };
@@ -425,13 +400,7 @@ fn claim_size_update(
 }
 
 /// A class of attributes that is in force cannot be taken away.
-fn claim_class_update(
-    spec: &Map<String, Value>,
-    before: &Map<String, Value>,
-    status: &Map<String, Value>,
-    at: &FieldPath,
-    errors: &mut Errors,
-) {
+fn claim_class_update(spec: &Object, before: &Object, status: &Object, at: &FieldPath, errors: &mut Errors) {
     let field = "volumeAttributesClassName";
     if spec.get(field) == before.get(field) || !read::present(status, "currentVolumeAttributesClassName") {
         return;
@@ -445,7 +414,7 @@ fn claim_class_update(
 }
 
 /// What a claim reports about its resources.
-pub fn claim_status_resources(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn claim_status_resources(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(status) = read::map(object, "status") else { return };
     let at = path.child("status");
     for (name, value) in read::map(status, "capacity").into_iter().flatten() {
@@ -493,7 +462,7 @@ fn valid_quantity(value: &Value, at: &FieldPath, errors: &mut Errors) {
 }
 
 /// The parameters of a class: few enough, small enough, none without a name.
-pub fn class_parameters(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn class_parameters(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(parameters) = read::map(object, "parameters") else { return };
     let at = path.child("parameters");
     if parameters.len() > 512 {
@@ -508,12 +477,12 @@ pub fn class_parameters(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
     }
 }
 
-fn text_size(texts: &Map<String, Value>) -> usize {
+fn text_size(texts: &Object) -> usize {
     texts.iter().map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)).sum()
 }
 
 /// The topologies that a class serves: values without repetition, keys without repetition, terms without repetition.
-pub fn class_topologies(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn class_topologies(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let mut seen: Vec<Vec<(String, BTreeSet<String>)>> = Vec::new();
     for (index, term) in read::objects(object, "allowedTopologies") {
         let at = path.child("allowedTopologies").index(index).child("matchLabelExpressions");
@@ -539,7 +508,7 @@ pub fn class_topologies(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
     }
 }
 
-fn topology_values(requirement: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) -> BTreeSet<String> {
+fn topology_values(requirement: &Object, at: &FieldPath, errors: &mut Errors) -> BTreeSet<String> {
     let at = at.child("values");
     let values = read::texts(requirement, "values");
     if values.is_empty() {
@@ -555,9 +524,8 @@ fn topology_values(requirement: &Map<String, Value>, at: &FieldPath, errors: &mu
 }
 
 /// An attachment is of a named volume or of one written out, not of both.
-pub fn attachment_source(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let empty = Map::new();
-    let source = read::deep(object, &["spec", "source"]).unwrap_or(&empty);
+pub fn attachment_source(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let source = read::within(read::within(object, "spec"), "source");
     let at = path.child("spec").child("source");
     let exactly = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
     match (read::map(source, "inlineVolumeSpec"), read::present(source, "persistentVolumeName")) {
@@ -586,7 +554,7 @@ const NOT_A_VOLUME: [&str; 9] = [
 ];
 
 /// A volume written out in an attachment is a CSI volume that nobody claims.
-fn inline_volume(spec: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn inline_volume(spec: &Object, at: &FieldPath, errors: &mut Errors) {
     let context = "in the context of inline volumes";
     for field in ["claimRef", "capacity"] {
         if read::map(spec, field).is_some_and(|value| field == "claimRef" || !value.is_empty()) {
@@ -621,7 +589,7 @@ fn inline_volume(spec: &Map<String, Value>, at: &FieldPath, errors: &mut Errors)
 }
 
 /// What an attacher reports.
-pub fn attachment_status(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn attachment_status(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(status) = read::map(object, "status") else { return };
     let at = path.child("status");
     if read::map(status, "attachmentMetadata").is_some_and(|texts| text_size(texts) > 256 * 1024) {
@@ -642,19 +610,12 @@ pub fn attachment_status(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fi
 }
 
 /// What is attached where does not change.
-pub fn attachment_spec_update(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
+pub fn attachment_spec_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
     if read::same(new, old, "spec") {
         return;
     }
-    let empty = Map::new();
-    let spec = read::map(new, "spec").unwrap_or(&empty);
-    let source = read::map(spec, "source").unwrap_or(&empty);
+    let spec = read::within(new, "spec");
+    let source = read::within(spec, "source");
     let shown = json!({
         "Attacher": read::text(spec, "attacher"),
         "Source": {
@@ -667,7 +628,7 @@ pub fn attachment_spec_update(
 }
 
 /// The tokens that a driver wants: one per audience, of a sensible age.
-pub fn driver_token_requests(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn driver_token_requests(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(spec) = read::map(object, "spec") else { return };
     let mut seen = Vec::new();
     for (index, request) in read::objects(spec, "tokenRequests") {
@@ -691,7 +652,7 @@ pub fn driver_token_requests(_cx: &Check<'_>, object: &Map<String, Value>, path:
 }
 
 /// The ways in which a driver's volumes live; errors name the list.
-pub fn driver_lifecycle_modes(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn driver_lifecycle_modes(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(spec) = read::map(object, "spec") else { return };
     for mode in read::texts(spec, "volumeLifecycleModes") {
         if !matches!(mode, "Persistent" | "Ephemeral") {
@@ -702,7 +663,7 @@ pub fn driver_lifecycle_modes(_cx: &Check<'_>, object: &Map<String, Value>, path
 }
 
 /// The topology keys of a driver on a node; errors name the driver.
-pub fn node_driver_topology_keys(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn node_driver_topology_keys(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let mut seen = Vec::new();
     for key in read::texts(object, "topologyKeys") {
         if key.is_empty() {
@@ -717,13 +678,7 @@ pub fn node_driver_topology_keys(_cx: &Check<'_>, object: &Map<String, Value>, p
 }
 
 /// A driver on a node stays as it is, but for what it can take.
-pub fn node_drivers_update(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
+pub fn node_drivers_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
     let (Some(new), Some(old)) = (read::map(new, "spec"), read::map(old, "spec")) else { return };
     for (_, before) in read::objects(old, "drivers") {
         for (_, now) in read::objects(new, "drivers") {
