@@ -126,7 +126,7 @@ table! {
     network: ip_address_parent service_cidr_ranges_update;
     pods: pod_annotation_changes pod_ephemeral_changes pod_resize pod_spec_changes pod_status_changes;
     quota: quota_scopes_update;
-    resource: claim_allocation_update claim_devices_update claim_reserved_for_update claim_template_update;
+    resource: claim_allocation_update claim_devices_update claim_reserved_for_update;
     service: service_cluster_ips_update service_health_port_update service_ip_families_update
         service_load_balancer_class_update;
     storage: attachment_spec_update claim_spec_update node_drivers_update volume_source_update;

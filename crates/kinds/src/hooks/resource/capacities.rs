@@ -3,7 +3,7 @@
 use pawl_meta::object::Object;
 use serde_json::Value;
 
-use super::{quantities, read};
+use crate::hooks::{quantities, read};
 use crate::rules::{Errors, FieldPath};
 
 const MAX_VALUES: usize = 10;
