@@ -32,6 +32,26 @@ pub struct UpdateRequest<'a> {
     pub change: Change<'a>,
 }
 
+impl<'a> UpdateRequest<'a> {
+    /// The server changes a part of an object that is there.
+    pub fn new(
+        (namespace, name): (&'a str, &'a str),
+        subresource: &'a str,
+        change: impl FnMut(Option<&Object>) -> Result<Object, Status> + Send + 'a,
+    ) -> Self {
+        Self {
+            namespace,
+            name,
+            subresource,
+            creates: false,
+            create_refused: None,
+            tracked: false,
+            replaces: false,
+            change: Box::new(change),
+        }
+    }
+}
+
 /// What becomes of an object. `None` is the object that does not exist yet.
 pub type Change<'a> = Box<dyn FnMut(Option<&Object>) -> Result<Object, Status> + Send + 'a>;
 
