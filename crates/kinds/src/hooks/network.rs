@@ -291,18 +291,30 @@ pub fn ingress_tls_hosts(_cx: &Check<'_>, object: &Object, path: &FieldPath, err
 
 /// The addresses and names that a controller reports for an Ingress.
 pub fn ingress_status(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    ingress_points(cx, object, path, errors, |_, _, _| {});
+}
+
+/// The points through which something can be reached, and what else there is to say of each beside its address and name.
+pub fn ingress_points(
+    cx: &Check<'_>,
+    object: &Object,
+    path: &FieldPath,
+    errors: &mut Errors,
+    more: impl Fn(&Object, &FieldPath, &mut Errors),
+) {
     let Some(balancer) = read::deep(object, &["status", "loadBalancer"]) else { return };
     let known = known_ingress_ips(cx);
     let at = path.child("status").child("loadBalancer").child("ingress");
     for (index, ingress) in read::objects(balancer, "ingress") {
         let at = at.index(index);
         ingress_address(ingress, &known, &at, errors);
+        more(ingress, &at, errors);
         ingress_hostname(ingress, &at, errors);
     }
 }
 
 /// The addresses that the old object's status had: they need not be valid by today's rules.
-pub fn known_ingress_ips(cx: &Check<'_>) -> Vec<String> {
+fn known_ingress_ips(cx: &Check<'_>) -> Vec<String> {
     cx.old
         .and_then(|old| read::deep(old, &["status", "loadBalancer"]))
         .map(|balancer| {
@@ -312,7 +324,7 @@ pub fn known_ingress_ips(cx: &Check<'_>) -> Vec<String> {
 }
 
 /// The address of one reported ingress point.
-pub fn ingress_address(ingress: &Object, known: &[String], at: &FieldPath, errors: &mut Errors) {
+fn ingress_address(ingress: &Object, known: &[String], at: &FieldPath, errors: &mut Errors) {
     let ip = read::text(ingress, "ip");
     if !ip.is_empty() && !known.iter().any(|old| old == ip) {
         each(formats::ip(ip), &at.child("ip"), ip, errors);
@@ -320,7 +332,7 @@ pub fn ingress_address(ingress: &Object, known: &[String], at: &FieldPath, error
 }
 
 /// The name of one reported ingress point.
-pub fn ingress_hostname(ingress: &Object, at: &FieldPath, errors: &mut Errors) {
+fn ingress_hostname(ingress: &Object, at: &FieldPath, errors: &mut Errors) {
     let name = read::text(ingress, "hostname");
     if name.is_empty() {
         return;

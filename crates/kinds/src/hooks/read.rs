@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 use pawl_meta::object::Object;
 use serde_json::{Map, Value};
 
+use crate::rules::is_zero;
+
 /// The text of a field, empty when absent.
 pub fn text<'a>(object: &'a Object, field: &str) -> &'a str {
     object.get(field).and_then(Value::as_str).unwrap_or_default()
@@ -61,17 +63,6 @@ pub fn present(object: &Object, field: &str) -> bool {
 pub fn same(one: &Object, other: &Object, field: &str) -> bool {
     let of = |object: &Object| object.get(field).filter(|value| !is_zero(value)).cloned();
     of(one) == of(other)
-}
-
-fn is_zero(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Bool(truth) => !truth,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-    }
 }
 
 /// The object in a field, made when absent; nothing when something else stands there.

@@ -5,7 +5,7 @@ use pawl_meta::object::Object;
 use pawl_meta::{ErrorKind, FieldError};
 use serde_json::{Map, Value, json};
 
-use super::network::{ingress_address, ingress_hostname, known_ingress_ips};
+use super::network::ingress_points;
 use super::read;
 use super::report::each;
 use crate::formats;
@@ -465,12 +465,7 @@ pub fn service_external_traffic(_cx: &Check<'_>, object: &Object, path: &FieldPa
 
 /// The points through which a load balancer can be reached.
 pub fn service_status_ingress(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
-    let Some(balancer) = read::deep(object, &["status", "loadBalancer"]) else { return };
-    let known = known_ingress_ips(cx);
-    let at = path.child("status").child("loadBalancer").child("ingress");
-    for (index, ingress) in read::objects(balancer, "ingress") {
-        let at = at.index(index);
-        ingress_address(ingress, &known, &at, errors);
+    ingress_points(cx, object, path, errors, |ingress, at, errors| {
         let (ip, mode) = (read::text(ingress, "ip"), read::text(ingress, "ipMode"));
         match (read::present(ingress, "ipMode"), ip.is_empty()) {
             (false, false) => errors.required(&at.child("ipMode"), "must be specified when `ip` is set"),
@@ -480,8 +475,7 @@ pub fn service_status_ingress(cx: &Check<'_>, object: &Object, path: &FieldPath,
             }
             _ => {}
         }
-        ingress_hostname(ingress, &at, errors);
-    }
+    });
 }
 
 /// An address stays; the second one may come and, with the policy saying so, go.
