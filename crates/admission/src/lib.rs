@@ -66,6 +66,7 @@ pub struct Attributes<'a> {
     pub groups: &'a [String],
     pub dry_run: bool,
     pub old: Option<&'a Object>,
+    /// What else there is.
     pub objects: &'a dyn Objects,
     /// Tells the client something, beside the answer.
     pub warn: &'a (dyn Fn(String) + Sync),
