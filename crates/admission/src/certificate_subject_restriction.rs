@@ -2,7 +2,6 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use futures::future::BoxFuture;
 use pawl_meta::Status;
 use pawl_meta::object::Object;
 use x509_parser::certification_request::X509CertificationRequest;
@@ -10,7 +9,7 @@ use x509_parser::der_parser::asn1_rs::{Any, Tag};
 use x509_parser::pem::Pem;
 use x509_parser::prelude::FromDer;
 
-use crate::{Attributes, Objects, Operation, Plugin, fields, signer};
+use crate::{Attributes, Operation, Plugin, Verdict, fields, signer_permission};
 
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 const MASTERS: &[u8] = b"system:masters";
@@ -23,18 +22,15 @@ impl Plugin for CertificateSubjectRestriction {
         "CertificateSubjectRestriction"
     }
 
-    fn validate<'a>(
-        &'a self,
-        attributes: &'a Attributes<'a>,
-        object: Option<&'a Object>,
-        _objects: &'a dyn Objects,
-    ) -> BoxFuture<'a, Result<(), Status>> {
+    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> Verdict<'a> {
         Box::pin(async move { check(attributes, object) })
     }
 }
 
 fn check(attributes: &Attributes<'_>, object: Option<&Object>) -> Result<(), Status> {
-    if attributes.operation != Operation::Create || !attributes.is(signer::GROUP, signer::REQUESTS) {
+    if attributes.operation != Operation::Create
+        || !attributes.is(signer_permission::GROUP, signer_permission::REQUESTS)
+    {
         return Ok(());
     }
     let Some(spec) = object.and_then(|object| fields::map(object, "spec")) else { return Ok(()) };
@@ -106,7 +102,7 @@ mod tests {
 
     fn check(signer_name: &str, request: &str, expect: Result<(), &str>) {
         let object = json!({"spec": {"signerName": signer_name, "request": request}});
-        let result = Request::create(signer::GROUP, signer::REQUESTS).validate(
+        let result = Request::create(signer_permission::GROUP, signer_permission::REQUESTS).validate(
             &CertificateSubjectRestriction,
             object,
             &Stored::default(),

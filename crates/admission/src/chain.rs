@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::{
-    Authorizes, CertificateApproval, CertificateSigning, CertificateSubjectRestriction, Chain, DefaultIngressClass,
-    DefaultStorageClass, DefaultTolerationSeconds, NamespaceLifecycle, PersistentVolumeClaimResize, Plugin, Priority,
-    RuntimeClass, ServiceAccount, StorageObjectInUseProtection, TaintNodesByCondition,
+    Authorizes, CertificateSubjectRestriction, Chain, DEFAULT_INGRESS_CLASS, DEFAULT_STORAGE_CLASS,
+    DefaultTolerationSeconds, NamespaceLifecycle, PersistentVolumeClaimResize, Plugin, Priority, RuntimeClass,
+    ServiceAccount, SignerPermission, StorageObjectInUseProtection, TaintNodesByCondition,
 };
 
 /// What plugins are made of.
@@ -63,17 +63,17 @@ const PLUGINS: &[(&str, Option<Build>)] = &[
     ("PodTolerationRestriction", None),
     ("EventRateLimit", None),
     ("ExtendedResourceToleration", None),
-    ("DefaultStorageClass", Some(|_| Arc::new(DefaultStorageClass))),
+    ("DefaultStorageClass", Some(|_| Arc::new(DEFAULT_STORAGE_CLASS))),
     ("StorageObjectInUseProtection", Some(|_| Arc::new(StorageObjectInUseProtection))),
     ("PodGroupProtection", None),
     ("OwnerReferencesPermissionEnforcement", None),
     ("PersistentVolumeClaimResize", Some(|_| Arc::new(PersistentVolumeClaimResize))),
     ("RuntimeClass", Some(|_| Arc::new(RuntimeClass))),
-    ("CertificateApproval", Some(|deps| Arc::new(CertificateApproval::new(Arc::clone(&deps.authorizes))))),
-    ("CertificateSigning", Some(|deps| Arc::new(CertificateSigning::new(Arc::clone(&deps.authorizes))))),
+    ("CertificateApproval", Some(|deps| Arc::new(SignerPermission::to_approve(Arc::clone(&deps.authorizes))))),
+    ("CertificateSigning", Some(|deps| Arc::new(SignerPermission::to_sign(Arc::clone(&deps.authorizes))))),
     ("ClusterTrustBundleAttest", None),
     ("CertificateSubjectRestriction", Some(|_| Arc::new(CertificateSubjectRestriction))),
-    ("DefaultIngressClass", Some(|_| Arc::new(DefaultIngressClass))),
+    ("DefaultIngressClass", Some(|_| Arc::new(DEFAULT_INGRESS_CLASS))),
     ("DenyServiceExternalIPs", None),
     ("PodTopologyLabels", None),
     ("PodGroupWorkloadExists", None),

@@ -1,11 +1,9 @@
 //! A pod stays for a while on a node that is not ready or not reached, unless it says itself what it tolerates.
 
-use futures::future::BoxFuture;
-use pawl_meta::Status;
 use pawl_meta::object::Object;
 use serde_json::json;
 
-use crate::{Attributes, Objects, Plugin, fields};
+use crate::{Attributes, Plugin, Verdict, fields};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
@@ -37,12 +35,7 @@ impl Plugin for DefaultTolerationSeconds {
         "DefaultTolerationSeconds"
     }
 
-    fn mutate<'a>(
-        &'a self,
-        attributes: &'a Attributes<'a>,
-        object: &'a mut Object,
-        _objects: &'a dyn Objects,
-    ) -> BoxFuture<'a, Result<(), Status>> {
+    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> Verdict<'a> {
         Box::pin(async move {
             if attributes.is("", "pods") {
                 self.tolerate(object);

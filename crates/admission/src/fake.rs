@@ -39,16 +39,16 @@ impl Request {
     pub fn mutate(&self, plugin: &dyn Plugin, object: Value, objects: &Stored) -> Result<Value, String> {
         let mut object = map(object);
         let old = self.old.clone().map(map);
-        let attributes = self.attributes(old.as_ref(), &|_| {});
-        run(plugin.mutate(&attributes, &mut object, objects)).map_err(|status| status.message)?;
+        let attributes = self.attributes(old.as_ref(), objects, &|_| {});
+        run(plugin.mutate(&attributes, &mut object)).map_err(|status| status.message)?;
         Ok(Value::Object(object))
     }
 
     pub fn validate(&self, plugin: &dyn Plugin, object: Value, objects: &Stored) -> Result<(), String> {
         let object = map(object);
         let old = self.old.clone().map(map);
-        let attributes = self.attributes(old.as_ref(), &|_| {});
-        run(plugin.validate(&attributes, Some(&object), objects)).map_err(|status| status.message)
+        let attributes = self.attributes(old.as_ref(), objects, &|_| {});
+        run(plugin.validate(&attributes, Some(&object))).map_err(|status| status.message)
     }
 
     /// The result, and the warnings that came with it.
@@ -62,12 +62,17 @@ impl Request {
         let old = self.old.clone().map(map);
         let warnings = Mutex::new(Vec::new());
         let warn = |text| warnings.lock().unwrap().push(text);
-        let attributes = self.attributes(old.as_ref(), &warn);
-        let result = run(chain.validate(&attributes, object.as_ref(), objects)).map_err(|status| status.message);
+        let attributes = self.attributes(old.as_ref(), objects, &warn);
+        let result = run(chain.validate(&attributes, object.as_ref())).map_err(|status| status.message);
         (result, warnings.into_inner().unwrap())
     }
 
-    fn attributes<'a>(&'a self, old: Option<&'a Object>, warn: &'a (dyn Fn(String) + Sync)) -> Attributes<'a> {
+    fn attributes<'a>(
+        &'a self,
+        old: Option<&'a Object>,
+        objects: &'a Stored,
+        warn: &'a (dyn Fn(String) + Sync),
+    ) -> Attributes<'a> {
         Attributes {
             operation: self.operation,
             resource: &self.resource,
@@ -79,6 +84,7 @@ impl Request {
             groups: &[],
             dry_run: false,
             old,
+            objects,
             warn,
         }
     }

@@ -10,11 +10,8 @@ mod fake;
 mod fields;
 mod not_enforced;
 
-mod certificate_approval;
-mod certificate_signing;
 mod certificate_subject_restriction;
-mod default_ingress_class;
-mod default_storage_class;
+mod default_class;
 mod default_toleration_seconds;
 mod namespace_lifecycle;
 mod persistent_volume_claim_resize;
@@ -22,7 +19,7 @@ mod priority;
 mod privileged_containers;
 mod runtime_class;
 mod service_account;
-mod signer;
+mod signer_permission;
 mod storage_object_in_use_protection;
 mod taint_nodes_by_condition;
 
@@ -33,12 +30,9 @@ use futures::future::BoxFuture;
 use pawl_meta::object::{Meta, Object};
 use pawl_meta::{GroupResource, Status};
 
-pub use certificate_approval::CertificateApproval;
-pub use certificate_signing::CertificateSigning;
 pub use certificate_subject_restriction::CertificateSubjectRestriction;
 pub use chain::{Dependencies, chain};
-pub use default_ingress_class::DefaultIngressClass;
-pub use default_storage_class::DefaultStorageClass;
+pub use default_class::{DEFAULT_INGRESS_CLASS, DEFAULT_STORAGE_CLASS, DefaultClass};
 pub use default_toleration_seconds::DefaultTolerationSeconds;
 pub use namespace_lifecycle::NamespaceLifecycle;
 pub use not_enforced::not_enforced;
@@ -47,6 +41,7 @@ pub use priority::Priority;
 pub use privileged_containers::NoPrivilegedContainers;
 pub use runtime_class::RuntimeClass;
 pub use service_account::ServiceAccount;
+pub use signer_permission::SignerPermission;
 pub use storage_object_in_use_protection::StorageObjectInUseProtection;
 pub use taint_nodes_by_condition::TaintNodesByCondition;
 
@@ -71,6 +66,8 @@ pub struct Attributes<'a> {
     pub groups: &'a [String],
     pub dry_run: bool,
     pub old: Option<&'a Object>,
+    /// What else there is.
+    pub objects: &'a dyn Objects,
     /// Tells the client something, beside the answer.
     pub warn: &'a (dyn Fn(String) + Sync),
 }
@@ -144,27 +141,20 @@ pub trait Authorizes: Send + Sync {
     fn allows(&self, permission: &Permission<'_>) -> bool;
 }
 
+/// What a plugin will have said: nothing, or why the request is refused.
+pub type Verdict<'a> = BoxFuture<'a, Result<(), Status>>;
+
 /// One plugin of the chain.
 pub trait Plugin: Send + Sync {
     fn name(&self) -> &'static str;
 
     /// May change the new object. Not called for deletions.
-    fn mutate<'a>(
-        &'a self,
-        _attributes: &'a Attributes<'a>,
-        _object: &'a mut Object,
-        _objects: &'a dyn Objects,
-    ) -> BoxFuture<'a, Result<(), Status>> {
+    fn mutate<'a>(&'a self, _attributes: &'a Attributes<'a>, _object: &'a mut Object) -> Verdict<'a> {
         Box::pin(async { Ok(()) })
     }
 
     /// May refuse. The object is the new one, `None` for a deletion.
-    fn validate<'a>(
-        &'a self,
-        _attributes: &'a Attributes<'a>,
-        _object: Option<&'a Object>,
-        _objects: &'a dyn Objects,
-    ) -> BoxFuture<'a, Result<(), Status>> {
+    fn validate<'a>(&'a self, _attributes: &'a Attributes<'a>, _object: Option<&'a Object>) -> Verdict<'a> {
         Box::pin(async { Ok(()) })
     }
 }
@@ -191,27 +181,17 @@ impl Chain {
         self.plugins.iter().map(|plugin| plugin.name())
     }
 
-    pub async fn mutate(
-        &self,
-        attributes: &Attributes<'_>,
-        object: &mut Object,
-        objects: &dyn Objects,
-    ) -> Result<(), Status> {
+    pub async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Object) -> Result<(), Status> {
         for plugin in &self.plugins {
-            plugin.mutate(attributes, object, objects).await?;
+            plugin.mutate(attributes, object).await?;
         }
         Ok(())
     }
 
     /// What passes and will not be enforced is told to the client.
-    pub async fn validate(
-        &self,
-        attributes: &Attributes<'_>,
-        object: Option<&Object>,
-        objects: &dyn Objects,
-    ) -> Result<(), Status> {
+    pub async fn validate(&self, attributes: &Attributes<'_>, object: Option<&Object>) -> Result<(), Status> {
         for plugin in &self.plugins {
-            plugin.validate(attributes, object, objects).await?;
+            plugin.validate(attributes, object).await?;
         }
         if attributes.operation == Operation::Create
             && attributes.subresource.is_empty()

@@ -1,10 +1,9 @@
 //! Nothing is created in a namespace that does not exist or is going away, and the system's namespaces stay.
 
-use futures::future::BoxFuture;
 use pawl_meta::object::{Meta, Object};
 use pawl_meta::{Cause, GroupResource, Status};
 
-use crate::{Attributes, Objects, Operation, Plugin};
+use crate::{Attributes, Operation, Plugin, Verdict};
 
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
@@ -15,21 +14,11 @@ impl Plugin for NamespaceLifecycle {
         "NamespaceLifecycle"
     }
 
-    fn mutate<'a>(
-        &'a self,
-        attributes: &'a Attributes<'a>,
-        object: &'a mut Object,
-        objects: &'a dyn Objects,
-    ) -> BoxFuture<'a, Result<(), Status>> {
-        Box::pin(check_create(attributes, object, objects))
+    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> Verdict<'a> {
+        Box::pin(check_create(attributes, object))
     }
 
-    fn validate<'a>(
-        &'a self,
-        attributes: &'a Attributes<'a>,
-        _object: Option<&'a Object>,
-        _objects: &'a dyn Objects,
-    ) -> BoxFuture<'a, Result<(), Status>> {
+    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, _object: Option<&'a Object>) -> Verdict<'a> {
         Box::pin(async move { check_delete(attributes) })
     }
 }
@@ -45,7 +34,7 @@ fn check_delete(attributes: &Attributes<'_>) -> Result<(), Status> {
 }
 
 /// Subresources are created in a namespace as well: an eviction, a binding, a token.
-async fn check_create(attributes: &Attributes<'_>, object: &Object, objects: &dyn Objects) -> Result<(), Status> {
+async fn check_create(attributes: &Attributes<'_>, object: &Object) -> Result<(), Status> {
     let (group, resource) = (attributes.resource.group.as_str(), attributes.resource.resource.as_str());
     // A review says something about a namespace, it does not live in it.
     let is_exempt =
@@ -54,10 +43,10 @@ async fn check_create(attributes: &Attributes<'_>, object: &Object, objects: &dy
         return Ok(());
     }
     let name = attributes.namespace;
-    let cached = objects.is_deleting("", "namespaces", "", name);
+    let cached = attributes.objects.is_deleting("", "namespaces", "", name);
     let is_deleting = match cached {
         Some(is_deleting) => is_deleting,
-        None => match objects.get_fresh("", "namespaces", "", name).await {
+        None => match attributes.objects.get_fresh("", "namespaces", "", name).await {
             Some(namespace) => namespace.is_deleting(),
             None => return Err(Status::not_found(&GroupResource::new("", "namespaces"), name)),
         },

@@ -1,15 +1,11 @@
 //! A claim grows only when it is bound and its storage class can grow volumes.
 
-use futures::future::BoxFuture;
 use pawl_meta::Status;
 use pawl_meta::object::{Meta, Object, at};
 use pawl_meta::quantity::Quantity;
 use serde_json::Value;
 
-use crate::{Attributes, Objects, Operation, Plugin, fields};
-
-/// How a claim named its class before there was a field.
-const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
+use crate::{Attributes, DEFAULT_STORAGE_CLASS, Objects, Operation, Plugin, Verdict, fields};
 
 pub struct PersistentVolumeClaimResize;
 
@@ -18,17 +14,12 @@ impl Plugin for PersistentVolumeClaimResize {
         "PersistentVolumeClaimResize"
     }
 
-    fn validate<'a>(
-        &'a self,
-        attributes: &'a Attributes<'a>,
-        object: Option<&'a Object>,
-        objects: &'a dyn Objects,
-    ) -> BoxFuture<'a, Result<(), Status>> {
-        Box::pin(check(attributes, object, objects))
+    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> Verdict<'a> {
+        Box::pin(check(attributes, object))
     }
 }
 
-async fn check(attributes: &Attributes<'_>, object: Option<&Object>, objects: &dyn Objects) -> Result<(), Status> {
+async fn check(attributes: &Attributes<'_>, object: Option<&Object>) -> Result<(), Status> {
     if attributes.operation != Operation::Update || !attributes.is("", "persistentvolumeclaims") {
         return Ok(());
     }
@@ -39,7 +30,7 @@ async fn check(attributes: &Attributes<'_>, object: Option<&Object>, objects: &d
     if fields::deep_text(old, "status", "phase") != "Bound" {
         return Err(attributes.forbidden(object, "Only bound persistent volume claims can be expanded"));
     }
-    if !grows(new, old, objects).await {
+    if !grows(new, old, attributes.objects).await {
         let why = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must \
                    support resize";
         return Err(attributes.forbidden(object, why));
@@ -57,12 +48,15 @@ async fn grows(new: &Object, old: &Object, objects: &dyn Objects) -> bool {
     if name.is_empty() || name != class(old) {
         return false;
     }
-    let class = objects.find("storage.k8s.io", "storageclasses", "", name).await;
+    let (group, resource) = DEFAULT_STORAGE_CLASS.classes;
+    let class = objects.find(group, resource, "", name).await;
     class.is_some_and(|class| class.get("allowVolumeExpansion") == Some(&Value::Bool(true)))
 }
 
 fn class(claim: &Object) -> &str {
-    claim.annotation(CLASS_ANNOTATION).unwrap_or_else(|| fields::deep_text(claim, "spec", "storageClassName"))
+    claim
+        .annotation(DEFAULT_STORAGE_CLASS.annotation)
+        .unwrap_or_else(|| fields::deep_text(claim, "spec", "storageClassName"))
 }
 
 #[cfg(test)]
@@ -103,7 +97,7 @@ mod tests {
             check(bound("1Gi", before), bound("2Gi", after), Err(STAYS));
         }
         let mut annotated = bound("2Gi", "grows");
-        annotated["metadata"]["annotations"] = json!({CLASS_ANNOTATION: "stays"});
+        annotated["metadata"]["annotations"] = json!({DEFAULT_STORAGE_CLASS.annotation: "stays"});
         check(annotated.clone(), bound("3Gi", "grows"), Err(STAYS));
     }
 }

@@ -2,12 +2,11 @@
 //!
 //! Which names and values a priority class may have is a rule of its kind, not of this plugin.
 
-use futures::future::BoxFuture;
 use pawl_meta::Status;
 use pawl_meta::object::{Meta, Object};
 use serde_json::{Value, json};
 
-use crate::{Attributes, Objects, Operation, Plugin, fields};
+use crate::{Attributes, Objects, Operation, Plugin, Verdict, fields};
 
 const GROUP: &str = "scheduling.k8s.io";
 const CLASSES: &str = "priorityclasses";
@@ -19,15 +18,10 @@ impl Plugin for Priority {
         "Priority"
     }
 
-    fn mutate<'a>(
-        &'a self,
-        attributes: &'a Attributes<'a>,
-        object: &'a mut Object,
-        objects: &'a dyn Objects,
-    ) -> BoxFuture<'a, Result<(), Status>> {
+    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> Verdict<'a> {
         Box::pin(async move {
             match attributes.operation {
-                Operation::Create if attributes.is("", "pods") => set_priority(attributes, object, objects).await,
+                Operation::Create if attributes.is("", "pods") => set_priority(attributes, object).await,
                 Operation::Update if attributes.is("", "pods") => {
                     keep_priority(attributes, object);
                     Ok(())
@@ -37,15 +31,10 @@ impl Plugin for Priority {
         })
     }
 
-    fn validate<'a>(
-        &'a self,
-        attributes: &'a Attributes<'a>,
-        object: Option<&'a Object>,
-        objects: &'a dyn Objects,
-    ) -> BoxFuture<'a, Result<(), Status>> {
+    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> Verdict<'a> {
         Box::pin(async move {
             match object {
-                Some(class) if attributes.is(GROUP, CLASSES) => check_class(attributes, class, objects),
+                Some(class) if attributes.is(GROUP, CLASSES) => check_class(attributes, class),
                 _ => Ok(()),
             }
         })
@@ -59,8 +48,8 @@ struct Computed {
     preemption: Option<String>,
 }
 
-async fn set_priority(attributes: &Attributes<'_>, pod: &mut Object, objects: &dyn Objects) -> Result<(), Status> {
-    let computed = computed(attributes, pod, objects).await?;
+async fn set_priority(attributes: &Attributes<'_>, pod: &mut Object) -> Result<(), Status> {
+    let computed = computed(attributes, pod).await?;
     if let Some(spec) = fields::map(pod, "spec") {
         check_given(spec, &computed).map_err(|why| attributes.forbidden(Some(pod), why))?;
     }
@@ -74,10 +63,10 @@ async fn set_priority(attributes: &Attributes<'_>, pod: &mut Object, objects: &d
     Ok(())
 }
 
-async fn computed(attributes: &Attributes<'_>, pod: &Object, objects: &dyn Objects) -> Result<Computed, Status> {
+async fn computed(attributes: &Attributes<'_>, pod: &Object) -> Result<Computed, Status> {
     let class = match fields::deep_text(pod, "spec", "priorityClassName") {
-        "" => default_class(objects),
-        name => match objects.find(GROUP, CLASSES, "", name).await {
+        "" => default_class(attributes.objects),
+        name => match attributes.objects.find(GROUP, CLASSES, "", name).await {
             Some(class) => Some(class),
             None => {
                 return Err(attributes.forbidden(Some(pod), format!("no PriorityClass with name {name} was found")));
@@ -124,11 +113,11 @@ fn keep_priority(attributes: &Attributes<'_>, pod: &mut Object) {
     }
 }
 
-fn check_class(attributes: &Attributes<'_>, class: &Object, objects: &dyn Objects) -> Result<(), Status> {
+fn check_class(attributes: &Attributes<'_>, class: &Object) -> Result<(), Status> {
     if !is_default(class) {
         return Ok(());
     }
-    match default_class(objects) {
+    match default_class(attributes.objects) {
         Some(other) if attributes.operation == Operation::Create || other.name() != class.name() => {
             let why =
                 format!("PriorityClass {} is already marked as default. Only one default can exist", other.name());

@@ -1,12 +1,11 @@
 //! Where the cluster does not allow privileged containers (`--allow-privileged=false`), no pod and no template of pods may
 //! ask for one.
 
-use futures::future::BoxFuture;
 use pawl_meta::object::{Meta, Object, at};
 use pawl_meta::{Errors, FieldPath, GroupKind, Status};
 use serde_json::Value;
 
-use crate::{Attributes, Objects, Plugin, fields};
+use crate::{Attributes, Plugin, Verdict, fields};
 
 /// Refuses privileged containers.
 pub struct NoPrivilegedContainers;
@@ -16,12 +15,7 @@ impl Plugin for NoPrivilegedContainers {
         "NoPrivilegedContainers"
     }
 
-    fn validate<'a>(
-        &'a self,
-        attributes: &'a Attributes<'a>,
-        object: Option<&'a Object>,
-        _objects: &'a dyn Objects,
-    ) -> BoxFuture<'a, Result<(), Status>> {
+    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> Verdict<'a> {
         Box::pin(async move {
             let concerned = matches!(attributes.subresource, "" | "ephemeralcontainers");
             let Some(object) = object.filter(|_| concerned) else { return Ok(()) };

@@ -2,13 +2,12 @@
 
 mod tolerations;
 
-use futures::future::BoxFuture;
 use pawl_meta::object::Object;
 use pawl_meta::quantity::Quantity;
 use pawl_meta::{Status, go};
 use serde_json::{Map, Value};
 
-use crate::{Attributes, Objects, Operation, Plugin, fields};
+use crate::{Attributes, Operation, Plugin, Verdict, fields};
 
 const MISMATCH: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
 
@@ -19,32 +18,22 @@ impl Plugin for RuntimeClass {
         "RuntimeClass"
     }
 
-    fn mutate<'a>(
-        &'a self,
-        attributes: &'a Attributes<'a>,
-        object: &'a mut Object,
-        objects: &'a dyn Objects,
-    ) -> BoxFuture<'a, Result<(), Status>> {
+    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> Verdict<'a> {
         Box::pin(async move {
             if attributes.operation != Operation::Create || !attributes.is("", "pods") {
                 return Ok(());
             }
-            let Some(class) = class_of(attributes, object, objects).await? else { return Ok(()) };
+            let Some(class) = class_of(attributes, object).await? else { return Ok(()) };
             set_overhead(object, &class).map_err(|why| attributes.forbidden(Some(object), why))?;
             set_scheduling(object, &class).map_err(|why| attributes.forbidden(Some(object), why))
         })
     }
 
-    fn validate<'a>(
-        &'a self,
-        attributes: &'a Attributes<'a>,
-        object: Option<&'a Object>,
-        objects: &'a dyn Objects,
-    ) -> BoxFuture<'a, Result<(), Status>> {
+    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> Verdict<'a> {
         Box::pin(async move {
             match object {
                 Some(pod) if attributes.operation == Operation::Create && attributes.is("", "pods") => {
-                    let class = class_of(attributes, pod, objects).await?;
+                    let class = class_of(attributes, pod).await?;
                     check_overhead(pod, class.as_ref()).map_err(|why| attributes.forbidden(Some(pod), why))
                 }
                 _ => Ok(()),
@@ -54,12 +43,12 @@ impl Plugin for RuntimeClass {
 }
 
 /// The class that the pod names.
-async fn class_of(attributes: &Attributes<'_>, pod: &Object, objects: &dyn Objects) -> Result<Option<Object>, Status> {
+async fn class_of(attributes: &Attributes<'_>, pod: &Object) -> Result<Option<Object>, Status> {
     let Some(name) = fields::map(pod, "spec").and_then(|spec| spec.get("runtimeClassName")).and_then(Value::as_str)
     else {
         return Ok(None);
     };
-    match objects.find("node.k8s.io", "runtimeclasses", "", name).await {
+    match attributes.objects.find("node.k8s.io", "runtimeclasses", "", name).await {
         Some(class) => Ok(Some(class)),
         None => {
             let why = format!("pod rejected: RuntimeClass {} not found", go::quote(name));

@@ -7,13 +7,12 @@ mod token_volume;
 
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use pawl_meta::object::{Meta, Object};
 use pawl_meta::{GroupResource, Status};
 use rand::Rng;
 use serde_json::{Value, json};
 
-use crate::{Attributes, Objects, Operation, Plugin, fields};
+use crate::{Attributes, Operation, Plugin, Verdict, fields};
 
 const DEFAULT: &str = "default";
 const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -28,35 +27,25 @@ impl Plugin for ServiceAccount {
         "ServiceAccount"
     }
 
-    fn mutate<'a>(
-        &'a self,
-        attributes: &'a Attributes<'a>,
-        object: &'a mut Object,
-        objects: &'a dyn Objects,
-    ) -> BoxFuture<'a, Result<(), Status>> {
+    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> Verdict<'a> {
         Box::pin(async move {
             if attributes.operation != Operation::Create || !attributes.is("", "pods") {
                 return Ok(());
             }
             if !is_mirror(object) {
-                complete(attributes, object, objects).await?;
+                complete(attributes, object).await?;
             }
-            check_new(attributes, object, objects).await
+            check_new(attributes, object).await
         })
     }
 
-    fn validate<'a>(
-        &'a self,
-        attributes: &'a Attributes<'a>,
-        object: Option<&'a Object>,
-        objects: &'a dyn Objects,
-    ) -> BoxFuture<'a, Result<(), Status>> {
+    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> Verdict<'a> {
         Box::pin(async move {
             let Some(pod) = object else { return Ok(()) };
             match attributes.operation {
-                Operation::Create if attributes.is("", "pods") => check_new(attributes, pod, objects).await,
+                Operation::Create if attributes.is("", "pods") => check_new(attributes, pod).await,
                 Operation::Update if attributes.is_of("", "pods", "ephemeralcontainers") => {
-                    check_ephemeral(attributes, pod, objects).await
+                    check_ephemeral(attributes, pod).await
                 }
                 _ => Ok(()),
             }
@@ -65,12 +54,12 @@ impl Plugin for ServiceAccount {
 }
 
 /// Gives a pod its account and what comes with it.
-async fn complete(attributes: &Attributes<'_>, pod: &mut Object, objects: &dyn Objects) -> Result<(), Status> {
+async fn complete(attributes: &Attributes<'_>, pod: &mut Object) -> Result<(), Status> {
     let name = match account_name(pod) {
         "" => DEFAULT.to_owned(),
         name => name.to_owned(),
     };
-    let account = account(attributes, pod, &name, objects).await?;
+    let account = account(attributes, pod, &name).await?;
     let Some(spec) = fields::map_mut(pod, "spec") else { return Ok(()) };
     // The older name of the field always tells the same.
     for field in ["serviceAccountName", "serviceAccount"] {
@@ -89,12 +78,12 @@ async fn complete(attributes: &Attributes<'_>, pod: &mut Object, objects: &dyn O
     Ok(())
 }
 
-async fn check_new(attributes: &Attributes<'_>, pod: &Object, objects: &dyn Objects) -> Result<(), Status> {
+async fn check_new(attributes: &Attributes<'_>, pod: &Object) -> Result<(), Status> {
     let forbid = |why: String| attributes.forbidden(Some(pod), why);
     if is_mirror(pod) {
         return check_mirror(pod).map_err(|why| forbid(why.to_owned()));
     }
-    let account = required_account(attributes, pod, objects).await?;
+    let account = required_account(attributes, pod).await?;
     if enforces_mountable(&account) { secrets::limit(&account, pod).map_err(forbid) } else { Ok(()) }
 }
 
@@ -111,8 +100,8 @@ fn check_mirror(pod: &Object) -> Result<(), &'static str> {
     Ok(())
 }
 
-async fn check_ephemeral(attributes: &Attributes<'_>, pod: &Object, objects: &dyn Objects) -> Result<(), Status> {
-    let account = required_account(attributes, pod, objects).await?;
+async fn check_ephemeral(attributes: &Attributes<'_>, pod: &Object) -> Result<(), Status> {
+    let account = required_account(attributes, pod).await?;
     if !enforces_mountable(&account) {
         return Ok(());
     }
@@ -120,22 +109,17 @@ async fn check_ephemeral(attributes: &Attributes<'_>, pod: &Object, objects: &dy
     secrets::limit_ephemeral(&account, pod).map_err(Status::plain_error)
 }
 
-async fn required_account(attributes: &Attributes<'_>, pod: &Object, objects: &dyn Objects) -> Result<Object, Status> {
+async fn required_account(attributes: &Attributes<'_>, pod: &Object) -> Result<Object, Status> {
     match account_name(pod) {
         "" => {
             let why = format!("no service account specified for pod {}/{}", attributes.namespace, pod.name());
             Err(attributes.forbidden(Some(pod), why))
         }
-        name => account(attributes, pod, name, objects).await,
+        name => account(attributes, pod, name).await,
     }
 }
 
-async fn account(
-    attributes: &Attributes<'_>,
-    pod: &Object,
-    name: &str,
-    objects: &dyn Objects,
-) -> Result<Object, Status> {
+async fn account(attributes: &Attributes<'_>, pod: &Object, name: &str) -> Result<Object, Status> {
     let namespace = attributes.namespace;
     let attempts = if name == DEFAULT { DEFAULT_ATTEMPTS } else { 1 };
     let pause = Duration::from_millis(rand::rng().random_range(100..200));
@@ -143,7 +127,7 @@ async fn account(
         if attempt > 0 {
             tokio::time::sleep(pause).await;
         }
-        if let Some(account) = objects.find("", "serviceaccounts", namespace, name).await {
+        if let Some(account) = attributes.objects.find("", "serviceaccounts", namespace, name).await {
             return Ok(account);
         }
     }

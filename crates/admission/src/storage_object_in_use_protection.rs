@@ -1,11 +1,9 @@
 //! Volumes, claims and volume attributes classes get the finalizer that keeps them while they are in use.
 
-use futures::future::BoxFuture;
-use pawl_meta::Status;
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use serde_json::json;
 
-use crate::{Attributes, Objects, Operation, Plugin, fields};
+use crate::{Attributes, Operation, Plugin, Verdict, fields};
 
 const FINALIZERS: [(&str, &str, &str); 3] = [
     ("", "persistentvolumes", "kubernetes.io/pv-protection"),
@@ -20,12 +18,7 @@ impl Plugin for StorageObjectInUseProtection {
         "StorageObjectInUseProtection"
     }
 
-    fn mutate<'a>(
-        &'a self,
-        attributes: &'a Attributes<'a>,
-        object: &'a mut Object,
-        _objects: &'a dyn Objects,
-    ) -> BoxFuture<'a, Result<(), Status>> {
+    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> Verdict<'a> {
         Box::pin(async move {
             let row = FINALIZERS.iter().find(|(group, resource, _)| attributes.is(group, resource));
             if let (Operation::Create, Some((_, _, finalizer))) = (attributes.operation, row) {

@@ -1,11 +1,9 @@
 //! A new node is not ready until somebody says so.
 
-use futures::future::BoxFuture;
-use pawl_meta::Status;
 use pawl_meta::object::Object;
 use serde_json::json;
 
-use crate::{Attributes, Objects, Operation, Plugin, fields};
+use crate::{Attributes, Operation, Plugin, Verdict, fields};
 
 const KEY: &str = "node.kubernetes.io/not-ready";
 const EFFECT: &str = "NoSchedule";
@@ -17,12 +15,7 @@ impl Plugin for TaintNodesByCondition {
         "TaintNodesByCondition"
     }
 
-    fn mutate<'a>(
-        &'a self,
-        attributes: &'a Attributes<'a>,
-        object: &'a mut Object,
-        _objects: &'a dyn Objects,
-    ) -> BoxFuture<'a, Result<(), Status>> {
+    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> Verdict<'a> {
         Box::pin(async move {
             if attributes.operation == Operation::Create && attributes.is("", "nodes") {
                 taint(object);

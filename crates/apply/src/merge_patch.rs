@@ -34,7 +34,7 @@ fn merge(doc: &mut Map<String, Value>, patch: Map<String, Value>) {
 }
 
 /// A null in a patch means absence, however deep it is.
-fn drop_nulls(patch: &mut Value) {
+pub(crate) fn drop_nulls(patch: &mut Value) {
     match patch {
         Value::Object(map) => {
             map.retain(|_, value| !value.is_null());

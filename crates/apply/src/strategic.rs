@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use pawl_meta::go;
 
 use crate::error::PatchError;
+use crate::merge_patch::drop_nulls;
 use crate::typed::{At, Form, MapForm, Typed};
 use crate::value::go_type;
 
@@ -179,17 +180,5 @@ fn without_directives(value: Value) -> Option<Value> {
         )),
         Value::Array(items) => Some(Value::Array(items.into_iter().filter_map(without_directives).collect())),
         scalar => Some(scalar),
-    }
-}
-
-/// A null in a patch means absence, however deep it is in something new.
-fn drop_nulls(patch: &mut Value) {
-    match patch {
-        Value::Object(map) => {
-            map.retain(|_, value| !value.is_null());
-            map.values_mut().for_each(drop_nulls);
-        }
-        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
-        _ => {}
     }
 }

@@ -3,7 +3,6 @@
 //! Objects arrive as the API stores them (`rbac.authorization.k8s.io/v1`) and are taken to be valid. This module refuses
 //! to validate them, to write them, or to ask anybody else: what it does not have is missing.
 
-pub mod aggregation;
 pub mod bootstrap;
 pub mod covers;
 pub mod escalation;

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use pawl_auth::modes::{Chain, Mode};
-use pawl_auth::rbac::{Index, Kind, aggregation, bootstrap};
+use pawl_auth::rbac::{Index, Kind, bootstrap};
 use pawl_auth::{Attributes, Authorizer, User, names};
 use serde_json::{Value, json};
 
@@ -66,15 +66,29 @@ fn subjects() -> [(&'static str, User); 6] {
     ]
 }
 
+/// The rules of all roles that an aggregated role selects. The bootstrap roles select by labels alone.
+fn gathered(roles: &[Value], role: &Value) -> Option<Vec<Value>> {
+    let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array()?;
+    let mut rules = Vec::new();
+    for wanted in selectors.iter().map(|selector| selector["matchLabels"].as_object().unwrap()) {
+        let selected = roles.iter().filter(|other| {
+            let labels = &other["metadata"]["labels"];
+            other["metadata"]["name"] != role["metadata"]["name"]
+                && wanted.iter().all(|(key, value)| labels[key] == *value)
+        });
+        rules.extend(selected.flat_map(|other| other["rules"].as_array().into_iter().flatten().cloned()));
+    }
+    Some(rules)
+}
+
 /// The bootstrap objects, aggregated, and users bound to the four roles: one to the cluster, three to the namespace `ns`.
 fn chain() -> Chain {
     let mut objects = bootstrap::objects();
     loop {
         let roles: Vec<Value> = objects.iter().filter(|o| o["kind"] == "ClusterRole").cloned().collect();
         let changed = objects.iter_mut().filter_map(|object| {
-            let rules = aggregation::aggregate(&roles, object)?;
-            object["rules"] = rules.iter().map(|rule| rule.to_value()).collect();
-            Some(())
+            let rules = Value::Array(gathered(&roles, object)?);
+            (object["rules"] != rules).then(|| object["rules"] = rules)
         });
         if changed.count() == 0 {
             break;

@@ -95,7 +95,7 @@ impl Actor {
     pub async fn change(
         &self,
         served: &Served,
-        (namespace, name): (&str, &str),
+        place: (&str, &str),
         subresource: &str,
         uid: &str,
         mut edit: impl FnMut(&mut Object) + Send,
@@ -108,18 +108,9 @@ impl Actor {
                 Ok(new)
             }
             // The object that was meant is gone, whoever has its name now.
-            _ => Err(Status::not_found(&resource, name)),
+            _ => Err(Status::not_found(&resource, place.1)),
         };
-        let request = UpdateRequest {
-            namespace,
-            name,
-            subresource,
-            creates: false,
-            create_refused: None,
-            tracked: false,
-            replaces: false,
-            change: Box::new(change),
-        };
+        let request = UpdateRequest::new(place, subresource, change);
         judge(self.registry.update(&self.context(MANAGER), served, request).await.map(|_| ()))
     }
 

@@ -28,6 +28,7 @@ use std::sync::OnceLock;
 pub use check::Check;
 use pawl_meta::GroupKind;
 pub use pawl_meta::{Errors, FieldPath};
+pub(crate) use place::is_zero;
 pub use prepare::{Prepare, prepare_create, prepare_update};
 use serde_json::{Map, Value};
 pub use validate::{MetadataCheck, MetadataPass, validate_create, validate_new, validate_update, warnings};

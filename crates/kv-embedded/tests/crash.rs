@@ -13,8 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use ledger::{Ledger, Seed};
-use pawl_kv::conformance::Effort;
+use ledger::{Ledger, cases};
 use pawl_kv::{Change, Error, Expect, Kv, RangeRequest, Write};
 use pawl_kv_embedded::simulated::{Faults, SimulatedDisk};
 use pawl_kv_embedded::{Options, Store};
@@ -43,11 +42,7 @@ async fn lives<F>(short: usize, live: impl Fn(SimulatedDisk, Arc<Store>, Ledger,
 where
     F: Future<Output = SimulatedDisk>,
 {
-    let effort = Effort::from_environment();
-    let mut done = 0;
-    while effort.wants(done, short) {
-        let seed = Seed(effort.seed.wrapping_add(done as u64));
-        let mut rng = Rng::with_seed(seed.0);
+    cases(short, async |mut rng, _| {
         let mut disk = SimulatedDisk::new(rng.u64(..));
         let ledger = Ledger::default();
         for _ in 0..rng.u32(2..7) {
@@ -57,8 +52,8 @@ where
             ledger.verify(&store, &mut rng).await;
             drop(store);
         }
-        done += 1;
-    }
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

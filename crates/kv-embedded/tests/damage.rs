@@ -14,8 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use ledger::{Ledger, Seed, history};
-use pawl_kv::conformance::Effort;
+use ledger::{Ledger, cases, history};
 use pawl_kv::{Error, Kv};
 use pawl_kv_embedded::simulated::SimulatedDisk;
 use pawl_kv_embedded::{Disk, Options, Store};
@@ -43,82 +42,84 @@ async fn used(rng: &mut Rng) -> (SimulatedDisk, Ledger) {
     (disk, ledger)
 }
 
-/// One written byte: the file, what was written to the file, and the place.
-fn some_byte(disk: &SimulatedDisk, rng: &mut Rng) -> (String, Vec<Range<u64>>, u64) {
+/// One of the bytes that were written.
+fn some_byte(disk: &SimulatedDisk, rng: &mut Rng) -> Damage {
     let files: Vec<_> = disk.written().into_iter().filter(|(_, written)| !written.is_empty()).collect();
     let (name, written) = rng.choice(files).unwrap();
     let range = rng.choice(written.iter()).unwrap().clone();
     let offset = rng.u64(range);
-    (name, written, offset)
+    Damage { name, written, offset }
+}
+
+/// A byte that was damaged.
+struct Damage {
+    name: String,
+    /// What was written to the file.
+    written: Vec<Range<u64>>,
+    offset: u64,
+}
+
+/// Flips one bit after the other. Where the store opens all the same, `judge` says whether it may.
+async fn flip_bits(
+    disk: &SimulatedDisk,
+    ledger: &Ledger,
+    mut rng: Rng,
+    mut judge: impl AsyncFnMut(&Damage, Arc<Store>, &mut Rng),
+) {
+    for _ in 0..40 {
+        let damage = some_byte(disk, &mut rng);
+        let Damage { name, offset, .. } = &damage;
+        let bit = rng.u32(0..8);
+        disk.flip(name, *offset, bit);
+        match open(disk) {
+            Err(Error::Corrupt(what)) => assert!(what.contains(name), "byte {offset} of {name} flipped: {what}"),
+            Err(other) => panic!("byte {offset} of {name} flipped: {other}"),
+            Ok(store) => judge(&damage, store, &mut rng).await,
+        }
+        disk.flip(name, *offset, bit);
+    }
+    ledger.verify(&open(disk).unwrap(), &mut rng).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flipped_bit_stops_the_store_from_opening() {
-    let effort = Effort::from_environment();
-    let mut done = 0;
-    while effort.wants(done, 25) {
-        let seed = Seed(effort.seed.wrapping_add(done as u64));
-        let mut rng = Rng::with_seed(seed.0);
+    cases(25, async |mut rng, _| {
         let (disk, ledger) = used(&mut rng).await;
-        for _ in 0..40 {
-            let (name, _, offset) = some_byte(&disk, &mut rng);
-            let bit = rng.u32(0..8);
-            disk.flip(&name, offset, bit);
-            match open(&disk) {
-                Err(Error::Corrupt(what)) => assert!(what.contains(&name), "byte {offset} of {name} flipped: {what}"),
-                Err(other) => panic!("byte {offset} of {name} flipped: {other}"),
-                // The mark is only ever a second opinion.
-                Ok(store) => {
-                    assert_eq!(name, MARK, "byte {offset} flipped, and the store opens");
-                    ledger.verify(&store, &mut rng).await;
-                }
-            }
-            disk.flip(&name, offset, bit);
-        }
-        ledger.verify(&open(&disk).unwrap(), &mut rng).await;
-        done += 1;
-    }
+        flip_bits(&disk, &ledger, rng, async |Damage { name, offset, .. }, store, rng| {
+            // The mark is only ever a second opinion.
+            assert_eq!(name, MARK, "byte {offset} flipped, and the store opens");
+            ledger.verify(&store, rng).await;
+        })
+        .await;
+    })
+    .await;
 }
 
 /// When the mark went down with the machine, only the very last batch can no longer be told from an unfinished one.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_mark_later_batches_are_the_proof() {
-    let effort = Effort::from_environment();
-    let mut done = 0;
-    while effort.wants(done, 25) {
-        let seed = Seed(effort.seed.wrapping_add(done as u64));
-        let mut rng = Rng::with_seed(seed.0);
+    cases(25, async |mut rng, _| {
         let (disk, ledger) = used(&mut rng).await;
         let whole = open(&disk).unwrap();
         let newest = whole.revision().await.unwrap();
         let compacted = whole.compacted().max(1);
-        done += 1;
         let events = history(&whole, compacted, newest).await;
         drop(whole);
         disk.remove(MARK).unwrap();
-        for _ in 0..40 {
-            let (name, written, offset) = some_byte(&disk, &mut rng);
-            let bit = rng.u32(0..8);
-            disk.flip(&name, offset, bit);
-            match open(&disk) {
-                Err(Error::Corrupt(what)) => assert!(what.contains(&name), "byte {offset} of {name} flipped: {what}"),
-                Err(other) => panic!("byte {offset} of {name} flipped: {other}"),
-                Ok(store) => {
-                    let last_segment = disk.written().into_iter().rfind(|(name, _)| name.ends_with(".log")).unwrap().0;
-                    assert_eq!(name, last_segment);
-                    let last_batch = written.iter().max_by_key(|range| range.start).unwrap();
-                    assert!(last_batch.contains(&offset), "byte {offset} of {name} flipped, and it opens");
-                    let revision = store.revision().await.unwrap();
-                    // It may have been the batch that moved the compacted revision.
-                    let mut left = history(&store, store.compacted().max(1), revision).await;
-                    left.retain(|event| event.revision > compacted);
-                    assert!(events.starts_with(&left));
-                }
-            }
-            disk.flip(&name, offset, bit);
-        }
-        ledger.verify(&open(&disk).unwrap(), &mut rng).await;
-    }
+        flip_bits(&disk, &ledger, rng, async |Damage { name, written, offset }, store, _| {
+            let last_segment = disk.written().into_iter().rfind(|(name, _)| name.ends_with(".log")).unwrap().0;
+            assert_eq!(*name, last_segment);
+            let last_batch = written.iter().max_by_key(|range| range.start).unwrap();
+            assert!(last_batch.contains(offset), "byte {offset} of {name} flipped, and it opens");
+            let revision = store.revision().await.unwrap();
+            // It may have been the batch that moved the compacted revision.
+            let mut left = history(&store, store.compacted().max(1), revision).await;
+            left.retain(|event| event.revision > compacted);
+            assert!(events.starts_with(&left));
+        })
+        .await;
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -141,11 +142,7 @@ async fn a_missing_file_stops_the_store_from_opening() {
 /// Whatever lies in the directory, opening answers.
 #[tokio::test(flavor = "multi_thread")]
 async fn any_bytes_are_answered() {
-    let effort = Effort::from_environment();
-    let mut done = 0;
-    while effort.wants(done, 300) {
-        let seed = Seed(effort.seed.wrapping_add(done as u64));
-        let mut rng = Rng::with_seed(seed.0);
+    cases(300, async |mut rng, done| {
         let disk = SimulatedDisk::new(0);
         for name in ["0000000000000001.log", "0000000000000002.log", "00000000000000000005.snap", MARK, "x.tmp"] {
             if rng.bool() {
@@ -156,6 +153,6 @@ async fn any_bytes_are_answered() {
         let opened = open(&disk);
         let has_log = disk.list().unwrap().iter().any(|name| name.ends_with(".log") || name.ends_with(".snap"));
         assert!(opened.is_ok() || has_log, "{:?}", opened.err());
-        done += 1;
-    }
+    })
+    .await;
 }

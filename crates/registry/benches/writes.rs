@@ -107,16 +107,8 @@ impl Bench {
         let body = object.to_string();
         let decoded =
             self.registry.decode(&self.cx, &self.served, Encoding::Json, body.as_bytes(), validation).unwrap();
-        let request = UpdateRequest {
-            namespace: "n",
-            name: "x",
-            subresource: "",
-            creates: false,
-            create_refused: None,
-            tracked: false,
-            replaces: true,
-            change: Box::new(move |_| Ok(decoded.clone())),
-        };
+        let request =
+            UpdateRequest { replaces: true, ..UpdateRequest::new(("n", "x"), "", move |_| Ok(decoded.clone())) };
         self.registry.update(&self.cx, &self.served, request).await.map_err(|status| status.message).unwrap();
     }
 

@@ -55,9 +55,10 @@ impl Registry {
             groups: &cx.user.groups,
             dry_run: cx.dry_run,
             old: None,
+            objects: self,
             warn: &|text| cx.warn(text),
         };
-        self.settings.admission.mutate(&attributes, &mut object, self).await?;
+        self.settings.admission.mutate(&attributes, &mut object).await?;
         let object = served.to_stored(object);
         if !generated {
             return self.finish_create(cx, served, &attributes, object).await;
@@ -89,7 +90,7 @@ impl Registry {
         if !errors.is_empty() {
             return Err(self.invalid(served, object.name(), &errors));
         }
-        self.settings.admission.validate(attributes, Some(&object), self).await?;
+        self.settings.admission.validate(attributes, Some(&object)).await?;
         self.store_new(cx, served, &object, held).await
     }
 

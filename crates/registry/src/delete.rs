@@ -63,9 +63,10 @@ impl Registry {
                 groups: &cx.user.groups,
                 dry_run: cx.dry_run,
                 old: Some(&old),
+                objects: self,
                 warn: &|text| cx.warn(text),
             };
-            self.settings.admission.validate(&attributes, None, self).await?;
+            self.settings.admission.validate(&attributes, None).await?;
             let was_deleting = old.is_deleting();
             let deletion = Deletion {
                 resource: &group_resource,

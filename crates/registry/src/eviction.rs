@@ -84,16 +84,8 @@ impl Registry {
             }
             let mut spent = found.clone();
             spent.insert("status".to_owned(), Value::Object(status));
-            let request = UpdateRequest {
-                namespace: found.namespace(),
-                name: found.name(),
-                subresource: "status",
-                creates: false,
-                create_refused: None,
-                replaces: false,
-                tracked: false,
-                change: Box::new(|_| Ok(spent.clone())),
-            };
+            let place = (found.namespace(), found.name());
+            let request = UpdateRequest::new(place, "status", |_| Ok(spent.clone()));
             match self.update(&Context::own(), &budgets, request).await {
                 Err(status) if status.reason == "Conflict" => {}
                 result => return result.map(|_| Permission::Granted),

@@ -69,10 +69,11 @@ impl Registry {
             groups: &cx.user.groups,
             dry_run: cx.dry_run,
             old: None,
+            objects: self,
             warn: &|text| cx.warn(text),
         };
-        self.settings.admission.mutate(&attributes, object, self).await?;
-        self.settings.admission.validate(&attributes, Some(object), self).await
+        self.settings.admission.mutate(&attributes, object).await?;
+        self.settings.admission.validate(&attributes, Some(object)).await
     }
 
     pub(crate) fn set_defaults(&self, served: &Served, object: &mut Object) {

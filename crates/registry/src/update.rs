@@ -32,6 +32,26 @@ pub struct UpdateRequest<'a> {
     pub change: Change<'a>,
 }
 
+impl<'a> UpdateRequest<'a> {
+    /// The server changes a part of an object that is there.
+    pub fn new(
+        (namespace, name): (&'a str, &'a str),
+        subresource: &'a str,
+        change: impl FnMut(Option<&Object>) -> Result<Object, Status> + Send + 'a,
+    ) -> Self {
+        Self {
+            namespace,
+            name,
+            subresource,
+            creates: false,
+            create_refused: None,
+            tracked: false,
+            replaces: false,
+            change: Box::new(change),
+        }
+    }
+}
+
 /// What becomes of an object. `None` is the object that does not exist yet.
 pub type Change<'a> = Box<dyn FnMut(Option<&Object>) -> Result<Object, Status> + Send + 'a>;
 
@@ -114,6 +134,7 @@ impl Registry {
             groups: &cx.user.groups,
             dry_run: cx.dry_run,
             old: Some(&shown),
+            objects: self,
             warn: &|text| cx.warn(text),
         };
         check_name(&new, request.name)?;
@@ -126,7 +147,7 @@ impl Registry {
         if !request.tracked {
             self.track(cx, served, request.subresource, Some(&shown), &mut new);
         }
-        self.settings.admission.mutate(&attributes, &mut new, self).await?;
+        self.settings.admission.mutate(&attributes, &mut new).await?;
         let mut new = served.to_stored(new);
         let version = new.resource_version().to_owned();
         if request.replaces {
@@ -157,7 +178,7 @@ impl Registry {
         if !errors.is_empty() {
             return Err(self.invalid(served, request.name, &errors));
         }
-        self.settings.admission.validate(&attributes, Some(&new), self).await?;
+        self.settings.admission.validate(&attributes, Some(&new)).await?;
         let value = served.stored_form(&new);
         let unchanged = entry.readable().is_some_and(|r| *r.value() == value);
         if unchanged && !pawl_deletion::completes(&new, traits(served)) {

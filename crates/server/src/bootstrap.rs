@@ -115,19 +115,10 @@ async fn change(
     cx: &Context,
     served: &Served,
     subresource: &str,
-    (namespace, name): (&str, &str),
+    place: (&str, &str),
     object: &Object,
 ) -> Result<(), Status> {
-    let request = UpdateRequest {
-        namespace,
-        name,
-        subresource,
-        creates: false,
-        create_refused: None,
-        tracked: false,
-        replaces: false,
-        change: Box::new(|_| Ok(object.clone())),
-    };
+    let request = UpdateRequest::new(place, subresource, |_| Ok(object.clone()));
     registry.update(cx, served, request).await.map(drop)
 }
 

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
-use pawl_admission::{Attributes, Objects, Operation, Plugin};
+use pawl_admission::{Attributes, Operation, Plugin, Verdict};
 use pawl_auth::User;
 use pawl_auth::modes::Chain;
 use pawl_auth::rbac::{Index, Kind, escalation};
@@ -110,12 +109,7 @@ impl Plugin for NoEscalation {
         "NoEscalation"
     }
 
-    fn validate<'a>(
-        &'a self,
-        attributes: &'a Attributes<'a>,
-        object: Option<&'a Object>,
-        _objects: &'a dyn Objects,
-    ) -> BoxFuture<'a, Result<(), Status>> {
+    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> Verdict<'a> {
         Box::pin(async move {
             let Some(object) = object else { return Ok(()) };
             if attributes.resource.group != GROUP || attributes.operation == Operation::Delete {

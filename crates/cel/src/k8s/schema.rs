@@ -5,34 +5,10 @@
 
 use super::MAX_REQUEST_BYTES;
 use crate::decl::{DeclKind, DeclType, FieldDecl, ListKind};
+use crate::syntax::RESERVED;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
-
-/// Words that need an escape to be the name of a field.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 /// The type that a schema declares, named `name` in messages; nothing if expressions cannot see it.
 ///

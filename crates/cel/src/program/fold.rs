@@ -130,6 +130,18 @@ impl<'a> Run<'a, '_> {
         }
     }
 
+    /// Whether a turn goes on. A filter that fails ends it, and its error is the result from then on.
+    fn keeps<T>(&mut self, filter: Option<&'a Plan>, result: &mut Result<T, EvalError>) -> Result<bool, EvalError> {
+        match filter.map(|filter| self.test(filter)).transpose()? {
+            None => Ok(true),
+            Some(Ok(kept)) => Ok(kept),
+            Some(Err(error)) => {
+                *result = Err(error);
+                Ok(false)
+            }
+        }
+    }
+
     fn collect(
         &mut self,
         fold: &'a Fold,
@@ -140,15 +152,8 @@ impl<'a> Run<'a, '_> {
         let own_cost = if list_is_constant { 2 } else { 2 + LIST_COST };
         let mut result: Result<Vec<Val<'a>>, EvalError> = Ok(Vec::new());
         self.each(fold, |run| {
-            if let Some(filter) = filter {
-                match run.test(filter)? {
-                    Ok(true) => {}
-                    Ok(false) => return Ok(true),
-                    Err(error) => {
-                        result = Err(error);
-                        return Ok(true);
-                    }
-                }
+            if !run.keeps(filter, &mut result)? {
+                return Ok(true);
             }
             let value = run.eval(item);
             if let Err(EvalError::CostLimit) = value {
@@ -175,15 +180,8 @@ impl<'a> Run<'a, '_> {
     ) -> Evaluated<'a> {
         let mut result: Result<BTreeMap<Key<'a>, Val<'a>>, EvalError> = Ok(BTreeMap::new());
         self.each(fold, |run| {
-            if let Some(filter) = filter {
-                match run.test(filter)? {
-                    Ok(true) => {}
-                    Ok(false) => return Ok(true),
-                    Err(error) => {
-                        result = Err(error);
-                        return Ok(true);
-                    }
-                }
+            if !run.keeps(filter, &mut result)? {
+                return Ok(true);
             }
             run.charge(1)?;
             let inserted = match (key, &mut result) {

@@ -16,3 +16,4 @@ mod token;
 pub use ast::{Ast, Literal, Node, NodeId};
 pub use macros::MacroSet;
 pub use parser::{MAX_CODE_POINTS, MAX_DEPTH, MAX_NODES, ParserOptions, parse};
+pub use primary::RESERVED;

@@ -9,7 +9,8 @@ use super::parser::{
 use super::recovery::Follow;
 use super::token::{Kind, Set};
 
-const RESERVED: [&str; 21] = [
+/// Words that name no variable.
+pub const RESERVED: [&str; 21] = [
     "as",
     "break",
     "const",

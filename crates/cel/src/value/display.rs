@@ -57,7 +57,8 @@ fn show(value: &Val<'_>, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Resul
     }
 }
 
-/// A string in double quotes as Go's `%q` writes it.
+/// A string in double quotes as Go's `%q` writes it. The server has its own beside its other messages; the language must
+/// not depend on it.
 pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

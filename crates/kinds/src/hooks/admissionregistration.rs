@@ -6,8 +6,8 @@ mod expressions;
 use std::collections::BTreeSet;
 
 pub use expressions::{policy_expressions, webhook_expressions};
-use pawl_meta::object::Meta as _;
-use serde_json::{Map, Value, json};
+use pawl_meta::object::{Meta as _, Object};
+use serde_json::json;
 
 use super::read;
 use super::report::each;
@@ -15,9 +15,8 @@ use crate::formats;
 use crate::rules::{Check, Errors, FieldPath};
 
 /// A webhook is reached by a URL or through a service.
-pub fn webhook_client(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let empty = Map::new();
-    let client = read::map(object, "clientConfig").unwrap_or(&empty);
+pub fn webhook_client(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let client = read::within(object, "clientConfig");
     let at = path.child("clientConfig");
     match (read::present(client, "url"), read::map(client, "service")) {
         (true, None) => webhook_url(read::text(client, "url"), &at.child("url"), errors),
@@ -53,7 +52,7 @@ fn webhook_url(url: &str, at: &FieldPath, errors: &mut Errors) {
     }
 }
 
-fn webhook_service(service: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn webhook_service(service: &Object, at: &FieldPath, errors: &mut Errors) {
     // Upstream hands over the two names the wrong way round: each is reported at the other's place.
     if read::text(service, "namespace").is_empty() {
         errors.required(&at.child("name"), "");
@@ -97,7 +96,7 @@ fn webhook_path(path: &str, at: &FieldPath, errors: &mut Errors) {
 }
 
 /// The versions of reviews that a webhook understands.
-pub fn webhook_review_versions(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn webhook_review_versions(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let at = path.child("admissionReviewVersions");
     let versions = read::texts(object, "admissionReviewVersions");
     if versions.is_empty() {
@@ -117,7 +116,7 @@ pub fn webhook_review_versions(_cx: &Check<'_>, object: &Map<String, Value>, pat
 }
 
 /// Conditions for a match: not too many, each with a name of its own and an expression.
-pub fn match_conditions(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn match_conditions(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let at = path.child("matchConditions");
     let count = read::list(object, "matchConditions").len();
     if count > 64 {
@@ -143,7 +142,7 @@ pub fn match_conditions(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
 }
 
 /// The resources of a rule, with their subresources; what a wildcard covers is not named beside it.
-pub fn rule_resources(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn rule_resources(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let at = path.child("resources");
     let resources = read::texts(object, "resources");
     if resources.is_empty() {
@@ -185,7 +184,7 @@ pub fn rule_resources(_cx: &Check<'_>, object: &Map<String, Value>, path: &Field
 }
 
 /// The names that a rule is about.
-pub fn rule_resource_names(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn rule_resource_names(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let names = read::texts(object, "resourceNames");
     for (index, name) in names.iter().enumerate() {
         let at = path.child("resourceNames").index(index);
@@ -197,7 +196,7 @@ pub fn rule_resource_names(_cx: &Check<'_>, object: &Map<String, Value>, path: &
 }
 
 /// The kind of a policy's parameters.
-pub fn param_kind(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn param_kind(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let version = read::text(object, "apiVersion");
     let at = path.child("apiVersion");
     if version.is_empty() {
@@ -241,38 +240,16 @@ fn group_version(text: &str, at: &FieldPath, errors: &mut Errors) {
 }
 
 /// The name of a variable is one that expressions can use.
-pub fn cel_identifier(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn cel_identifier(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let name = read::text(object, "name");
-    let reserved = [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ];
-    if !name.trim().is_empty() && (!formats::c_identifier(name).is_empty() || reserved.contains(&name)) {
+    let reserved = pawl_cel::syntax::RESERVED.contains(&name);
+    if !name.trim().is_empty() && (!formats::c_identifier(name).is_empty() || reserved) {
         errors.invalid(&path.child("name"), name, "must be a valid CEL identifier");
     }
 }
 
 /// The message of a validation is one line, or not there.
-pub fn validation_message(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn validation_message(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let message = read::text(object, "message");
     if !message.is_empty() && message.trim().is_empty() {
         errors.invalid(&path.child("message"), message, "must be non-empty if specified");
@@ -282,7 +259,7 @@ pub fn validation_message(_cx: &Check<'_>, object: &Map<String, Value>, path: &F
 }
 
 /// The annotations that a policy adds to the audit log.
-pub fn audit_annotations(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn audit_annotations(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let at = path.child("auditAnnotations");
     let annotations = read::list(object, "auditAnnotations");
     if annotations.len() > 20 {
@@ -313,7 +290,7 @@ pub fn audit_annotations(cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
 }
 
 /// What a binding does with a failed validation.
-pub fn validation_actions(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn validation_actions(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let actions = read::map(object, "spec").map(|spec| read::texts(spec, "validationActions")).unwrap_or_default();
     let at = path.child("spec").child("validationActions");
     for (index, action) in actions.iter().enumerate() {
@@ -334,7 +311,7 @@ pub fn validation_actions(_cx: &Check<'_>, object: &Map<String, Value>, path: &F
 }
 
 /// The types that were checked against a policy's expressions.
-pub fn policy_type_checking(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn policy_type_checking(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(checking) = read::deep(object, &["status", "typeChecking"]) else { return };
     for (index, warning) in read::objects(checking, "expressionWarnings") {
         let at = path.child("status").child("typeChecking").child("expressionWarnings").index(index);
@@ -348,25 +325,20 @@ pub fn policy_type_checking(_cx: &Check<'_>, object: &Map<String, Value>, path: 
 }
 
 /// What is deleted cannot be mutated.
-pub fn mutating_operations(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn mutating_operations(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     if let Some(constraints) = read::map(object, "matchConstraints") {
         operations_of(constraints, &path.child("matchConstraints"), errors);
     }
 }
 
 /// The same for a binding.
-pub fn mutating_binding_operations(
-    _cx: &Check<'_>,
-    object: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
+pub fn mutating_binding_operations(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     if let Some(resources) = read::deep(object, &["spec", "matchResources"]) {
         operations_of(resources, &path.child("spec").child("matchResources"), errors);
     }
 }
 
-fn operations_of(matched: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn operations_of(matched: &Object, at: &FieldPath, errors: &mut Errors) {
     for (_, rule) in read::objects(matched, "resourceRules") {
         for operation in read::texts(rule, "operations") {
             if !matches!(operation, "*" | "CONNECT" | "CREATE" | "UPDATE") {
@@ -378,7 +350,7 @@ fn operations_of(matched: &Map<String, Value>, at: &FieldPath, errors: &mut Erro
 }
 
 /// A mutation holds the patch that its type names, and no other.
-pub fn mutation_other_patch(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn mutation_other_patch(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let (other, kind) = match read::text(object, "patchType") {
         "JSONPatch" => ("applyConfiguration", "JSONPatch"),
         "ApplyConfiguration" => ("jsonPatch", "ApplyConfiguration"),

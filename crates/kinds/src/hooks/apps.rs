@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value};
+use pawl_meta::object::Object;
+use serde_json::Value;
 
 use super::pods;
 use super::pods::equal;
@@ -23,7 +24,7 @@ fn int_or_percent(value: Option<&Value>) -> i64 {
 }
 
 /// A rolling update of a Deployment must be able to move.
-pub fn rolling_update_moves(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn rolling_update_moves(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let unavailable = object.get("maxUnavailable");
     if int_or_percent(unavailable) == 0 && int_or_percent(object.get("maxSurge")) == 0 {
         let shown = unavailable.cloned().unwrap_or(Value::from(0));
@@ -32,7 +33,7 @@ pub fn rolling_update_moves(_cx: &Check<'_>, object: &Map<String, Value>, path: 
 }
 
 /// A rolling update of a DaemonSet takes away or adds, and one of the two it must do.
-pub fn daemon_set_moves(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn daemon_set_moves(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let surge = object.get("maxSurge");
     match (int_or_percent(object.get("maxUnavailable")) != 0, int_or_percent(surge) != 0) {
         (true, true) => {
@@ -45,7 +46,7 @@ pub fn daemon_set_moves(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
 }
 
 /// A rolling update of a StatefulSet may take away at least one.
-pub fn stateful_set_unavailable(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn stateful_set_unavailable(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     if let Some(unavailable) = object.get("maxUnavailable").filter(|value| !value.is_null())
         && int_or_percent(Some(unavailable)) == 0
     {
@@ -54,7 +55,7 @@ pub fn stateful_set_unavailable(_cx: &Check<'_>, object: &Map<String, Value>, pa
 }
 
 /// The claim templates of a StatefulSet tell their kind, whatever the client said, and wait like any new claim.
-pub fn claim_template_kinds(object: &mut Map<String, Value>) {
+pub fn claim_template_kinds(object: &mut Object) {
     let Some(Value::Array(templates)) = object.get_mut("volumeClaimTemplates") else { return };
     for template in templates.iter_mut().filter_map(Value::as_object_mut) {
         template.insert("kind".to_string(), Value::from("PersistentVolumeClaim"));
@@ -66,7 +67,7 @@ pub fn claim_template_kinds(object: &mut Map<String, Value>) {
 }
 
 /// Claim templates are volumes of the pods, and have names like these.
-pub fn statefulset_claim_names(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn statefulset_claim_names(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let templates = read::objects(object, "volumeClaimTemplates");
     let names: BTreeSet<&str> = templates
         .map(|(_, template)| read::map(template, "metadata").map_or("", |meta| read::text(meta, "name")))
@@ -84,46 +85,40 @@ pub fn statefulset_claim_names(_cx: &Check<'_>, object: &Map<String, Value>, pat
 }
 
 /// The annotations of a StatefulSet's template are looked at a second time.
-pub fn statefulset_template_annotations(
-    cx: &Check<'_>,
-    object: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
-    let empty = Map::new();
-    let template = read::map(object, "template").unwrap_or(&empty);
+pub fn statefulset_template_annotations(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let template = read::within(object, "template");
     pods::template_annotations(cx, template, &path.child("template"), errors);
 }
 
-fn template_generation(object: &Map<String, Value>) -> i64 {
+fn template_generation(object: &Object) -> i64 {
     let annotations = read::deep(object, &["metadata", "annotations"]);
     annotations.and_then(|annotations| read::text(annotations, TEMPLATE_GENERATION).parse().ok()).unwrap_or_default()
 }
 
-fn set_template_generation(object: &mut Map<String, Value>, generation: i64) {
+fn set_template_generation(object: &mut Object, generation: i64) {
     if let Some(annotations) = read::map_mut(object, "metadata").and_then(|meta| read::map_mut(meta, "annotations")) {
         annotations.insert(TEMPLATE_GENERATION.to_string(), Value::from(generation.to_string()));
     }
 }
 
 /// The first template of a DaemonSet.
-pub fn daemon_set_first_generation(object: &mut Map<String, Value>) {
+pub fn daemon_set_first_generation(object: &mut Object) {
     let generation = template_generation(object).max(1);
     set_template_generation(object, generation);
 }
 
-fn template(object: &Map<String, Value>) -> Option<&Value> {
+fn template(object: &Object) -> Option<&Value> {
     read::map(object, "spec").and_then(|spec| spec.get("template"))
 }
 
 /// Every other template counts one more.
-pub fn daemon_set_next_generation(new: &mut Map<String, Value>, old: &Map<String, Value>) {
+pub fn daemon_set_next_generation(new: &mut Object, old: &Object) {
     let changed = !equal(template(new), template(old));
     set_template_generation(new, template_generation(old) + i64::from(changed));
 }
 
 /// The data of a revision is an object, which may be empty.
-pub fn revision_data_object(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn revision_data_object(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     match object.get("data") {
         None | Some(Value::Null) => errors.required(&path.child("data"), "data is mandatory"),
         Some(Value::Object(_)) => {}

@@ -1,6 +1,7 @@
 //! What rules cannot say about HorizontalPodAutoscaler: versions of what it points to, sources that exclude each other.
 
-use serde_json::{Map, Value};
+use pawl_meta::object::Object;
+use serde_json::Value;
 
 use super::quantities;
 use super::read;
@@ -15,7 +16,7 @@ const SOURCES: [(&str, &str); 5] = [
 ];
 
 /// What is wrong with the version of a reference; the core group is refused where it can only be a mistake.
-fn version_finding(reference: &Map<String, Value>, core_allowed: bool) -> Option<String> {
+fn version_finding(reference: &Object, core_allowed: bool) -> Option<String> {
     let version = read::text(reference, "apiVersion");
     match version.matches('/').count() {
         0 if !core_allowed => Some("apiVersion must specify API group".to_string()),
@@ -27,7 +28,7 @@ fn version_finding(reference: &Map<String, Value>, core_allowed: bool) -> Option
 }
 
 /// The version of what is scaled names a group, but for a ReplicationController. One that is not touched stays as it is.
-pub fn scale_target_version(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn scale_target_version(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let old = cx.old.and_then(|old| read::deep(old, &["spec", "scaleTargetRef"]));
     if old.is_some_and(|old| {
         ["apiVersion", "kind"].iter().all(|field| read::text(old, field) == read::text(object, field))
@@ -41,7 +42,7 @@ pub fn scale_target_version(cx: &Check<'_>, object: &Map<String, Value>, path: &
 }
 
 /// The version of an object that is measured may be of the core group. Wrong ones of before excuse all.
-pub fn described_object_version(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn described_object_version(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let old = cx.old.and_then(|old| read::map(old, "spec"));
     let excused = old.is_some_and(|spec| {
         read::objects(spec, "metrics")
@@ -54,7 +55,7 @@ pub fn described_object_version(cx: &Check<'_>, object: &Map<String, Value>, pat
 }
 
 /// A metric has the source that its type names, and no other.
-pub fn metric_sources(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn metric_sources(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let kind = read::text(object, "type");
     let mut present: Vec<(&str, &str)> =
         SOURCES.into_iter().filter(|(_, field)| read::present(object, field)).collect();
@@ -68,7 +69,7 @@ pub fn metric_sources(_cx: &Check<'_>, object: &Map<String, Value>, path: &Field
 }
 
 /// To come back from nothing there must be something to measure that is not a pod.
-pub fn metrics_for_scale_to_zero(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn metrics_for_scale_to_zero(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let to_zero = object.get("minReplicas").and_then(Value::as_i64) == Some(0);
     let measured =
         read::objects(object, "metrics").any(|(_, metric)| matches!(read::text(metric, "type"), "Object" | "External"));
@@ -79,7 +80,7 @@ pub fn metrics_for_scale_to_zero(_cx: &Check<'_>, object: &Map<String, Value>, p
 }
 
 /// The resource of a container is one that containers have.
-pub fn container_metric_resource(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn container_metric_resource(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let name = read::text(object, "name");
     if name.is_empty() {
         return;

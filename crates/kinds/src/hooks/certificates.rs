@@ -3,8 +3,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pawl_meta::object::at as value_at;
-use serde_json::{Map, Value, json};
+use pawl_meta::object::{Object, at as value_at};
+use serde_json::{Value, json};
 
 use super::read;
 use super::report::each;
@@ -38,9 +38,8 @@ const USAGES: [&str; 23] = [
 ];
 
 /// A request is one PEM block of the right type.
-pub fn csr_request(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let empty = Map::new();
-    let spec = read::map(object, "spec").unwrap_or(&empty);
+pub fn csr_request(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let spec = read::within(object, "spec");
     let request = read::text(spec, "request");
     if pem_types(request).first().map(String::as_str) != Some("CERTIFICATE REQUEST") {
         let shown = spec.get("request").cloned().unwrap_or(Value::Null);
@@ -70,7 +69,7 @@ pub(crate) fn pem_types(encoded: &str) -> Vec<String> {
 }
 
 /// Usages are known and not repeated.
-pub fn csr_usages(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn csr_usages(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let usages = read::map(object, "spec").map(|spec| read::texts(spec, "usages")).unwrap_or_default();
     let at = path.child("spec").child("usages");
     for (index, usage) in usages.iter().enumerate() {
@@ -86,7 +85,7 @@ pub fn csr_usages(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath
 }
 
 /// A signer is named `domain/path`.
-pub fn csr_signer_name(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn csr_signer_name(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let name = read::map(object, "spec").map(|spec| read::text(spec, "signerName")).unwrap_or_default();
     let at = path.child("spec").child("signerName");
     if name.is_empty() {
@@ -125,7 +124,7 @@ fn labels(text: &str, rule: fn(&str) -> Vec<String>, at: &FieldPath, errors: &mu
 }
 
 /// Conditions: each type once, with a status it can have; approved and denied exclude each other.
-pub fn csr_conditions(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn csr_conditions(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(status) = read::map(object, "status") else { return };
     let at = path.child("status").child("conditions");
     let mut seen: Vec<&str> = Vec::new();
@@ -163,7 +162,7 @@ fn condition_status(kind: &str, status: &str, at: &FieldPath, errors: &mut Error
 }
 
 /// A certificate is PEM, and nothing but certificates. One that did not change is not looked at again.
-pub fn csr_certificate(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn csr_certificate(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let certificate = read::map(object, "status").map(|status| read::text(status, "certificate")).unwrap_or_default();
     let before = cx.old.and_then(|old| value_at(old, "status.certificate")).and_then(Value::as_str);
     if certificate.is_empty() || before == Some(certificate) {
@@ -179,7 +178,7 @@ pub fn csr_certificate(cx: &Check<'_>, object: &Map<String, Value>, path: &Field
 }
 
 /// Approvals stay as they are when the rest of the status is written; new conditions say when they came.
-pub fn csr_status_set(new: &mut Map<String, Value>, old: &Map<String, Value>) {
+pub fn csr_status_set(new: &mut Object, old: &Object) {
     for kind in ["Approved", "Denied"] {
         let before: Vec<Value> =
             conditions(old, kind).into_iter().map(|(_, condition)| Value::Object(condition.clone())).collect();
@@ -198,9 +197,8 @@ pub fn csr_status_set(new: &mut Map<String, Value>, old: &Map<String, Value>) {
 }
 
 /// Conditions without times get them: now, or the time since which the condition has its status.
-pub fn csr_condition_times(new: &mut Map<String, Value>, old: &Map<String, Value>) {
-    let empty = Map::new();
-    let before = read::map(old, "status").unwrap_or(&empty);
+pub fn csr_condition_times(new: &mut Object, old: &Object) {
+    let before = read::within(old, "status");
     let Some(status) = new.get_mut("status").and_then(Value::as_object_mut) else { return };
     let Some(list) = status.get_mut("conditions").and_then(Value::as_array_mut) else { return };
     for condition in list.iter_mut().filter_map(Value::as_object_mut) {
@@ -219,13 +217,7 @@ pub fn csr_condition_times(new: &mut Map<String, Value>, old: &Map<String, Value
 }
 
 /// Through the request itself neither approvals nor certificates come.
-pub fn csr_update(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
+pub fn csr_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
     removed_conditions(new, old, path, errors);
     changed_approvals(new, old, path, errors);
     if certificate_of(new) != certificate_of(old) {
@@ -234,13 +226,7 @@ pub fn csr_update(
 }
 
 /// Through /status comes the certificate, once, and no approval.
-pub fn csr_status_update(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
+pub fn csr_status_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
     removed_conditions(new, old, path, errors);
     changed_approvals(new, old, path, errors);
     if certificate_of(new) != certificate_of(old) && !certificate_of(old).is_empty() {
@@ -250,17 +236,11 @@ pub fn csr_status_update(
 }
 
 /// Through /approval come approvals; none goes.
-pub fn csr_approval_update(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
+pub fn csr_approval_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
     removed_conditions(new, old, path, errors);
 }
 
-fn removed_conditions(new: &Map<String, Value>, old: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+fn removed_conditions(new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
     for kind in ["Approved", "Denied", "Failed"] {
         if conditions(new, kind).len() < conditions(old, kind).len() {
             let detail = format!("updates may not remove a condition of type {kind:?}");
@@ -269,7 +249,7 @@ fn removed_conditions(new: &Map<String, Value>, old: &Map<String, Value>, path: 
     }
 }
 
-fn changed_approvals(new: &Map<String, Value>, old: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+fn changed_approvals(new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
     let at = path.child("status").child("conditions");
     for kind in ["Approved", "Denied"] {
         let (now, before) = (conditions(new, kind), conditions(old, kind));
@@ -281,12 +261,12 @@ fn changed_approvals(new: &Map<String, Value>, old: &Map<String, Value>, path: &
     }
 }
 
-fn conditions<'a>(object: &'a Map<String, Value>, kind: &str) -> Vec<(usize, &'a Map<String, Value>)> {
+fn conditions<'a>(object: &'a Object, kind: &str) -> Vec<(usize, &'a Object)> {
     let status = read::map(object, "status");
     let all = status.into_iter().flat_map(|status| read::objects(status, "conditions"));
     all.filter(|(_, condition)| read::text(condition, "type") == kind).collect()
 }
 
-fn certificate_of(object: &Map<String, Value>) -> &str {
+fn certificate_of(object: &Object) -> &str {
     read::map(object, "status").map(|status| read::text(status, "certificate")).unwrap_or_default()
 }

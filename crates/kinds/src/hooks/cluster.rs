@@ -1,7 +1,8 @@
 //! What rules cannot say about the kinds of the cluster itself: namespaces, nodes, leases, events, priority classes,
 //! quotas, limit ranges and flow control.
 
-use serde_json::{Map, Value, json};
+use pawl_meta::object::Object;
+use serde_json::{Value, json};
 
 use super::report::each;
 use super::{quantities, read};
@@ -9,7 +10,7 @@ use crate::formats;
 use crate::rules::{Check, Errors, FieldPath};
 
 /// The label that lets selectors find a namespace by its name.
-pub fn namespace_name_label(object: &mut Map<String, Value>) {
+pub fn namespace_name_label(object: &mut Object) {
     let Some(metadata) = read::map_mut(object, "metadata") else { return };
     let name = read::text(metadata, "name").to_string();
     if name.is_empty() {
@@ -21,7 +22,7 @@ pub fn namespace_name_label(object: &mut Map<String, Value>) {
 }
 
 /// A new namespace is held by the finalizer that empties it.
-pub fn namespace_finalizer(object: &mut Map<String, Value>) {
+pub fn namespace_finalizer(object: &mut Object) {
     let Some(spec) = read::map_mut(object, "spec") else { return };
     let finalizers = spec.entry("finalizers").or_insert_with(|| json!([]));
     if finalizers.is_null() {
@@ -35,7 +36,7 @@ pub fn namespace_finalizer(object: &mut Map<String, Value>) {
 }
 
 /// The names of `spec.finalizers`; errors name the list.
-pub fn namespace_finalizers(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn namespace_finalizers(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let at = path.child("spec").child("finalizers");
     for name in read::map(object, "spec").map(|spec| read::texts(spec, "finalizers")).unwrap_or_default() {
         finalizer_name(name, &at, errors);
@@ -43,7 +44,7 @@ pub fn namespace_finalizers(_cx: &Check<'_>, object: &Map<String, Value>, path: 
 }
 
 /// The names of `spec.finalizers` written through /finalize; errors name the item.
-pub fn namespace_finalizers_each(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn namespace_finalizers_each(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let at = path.child("spec").child("finalizers");
     let names = read::map(object, "spec").map(|spec| read::texts(spec, "finalizers")).unwrap_or_default();
     for (index, name) in names.into_iter().enumerate() {
@@ -61,7 +62,7 @@ fn finalizer_name(name: &str, at: &FieldPath, errors: &mut Errors) {
 }
 
 /// The phase tells whether the namespace is being deleted, nothing else.
-pub fn namespace_phase(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn namespace_phase(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let deleted = read::map(object, "metadata").is_some_and(|metadata| read::present(metadata, "deletionTimestamp"));
     let phase = read::map(object, "status").map(|status| read::text(status, "phase")).unwrap_or_default();
     let at = path.child("status").child("Phase");
@@ -74,7 +75,7 @@ pub fn namespace_phase(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fiel
 }
 
 /// The taints of a node; the paths are those of metadata, as they always were.
-pub fn node_taints(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn node_taints(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(spec) = read::map(object, "spec") else { return };
     let mut seen = Vec::new();
     for (index, taint) in read::objects(spec, "taints") {
@@ -102,18 +103,12 @@ pub fn node_taints(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPat
 }
 
 /// The same once more: an update looks at taints twice.
-pub fn node_taints_again(
-    cx: &Check<'_>,
-    new: &Map<String, Value>,
-    _old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
+pub fn node_taints_again(cx: &Check<'_>, new: &Object, _old: &Object, path: &FieldPath, errors: &mut Errors) {
     node_taints(cx, new, path, errors);
 }
 
 /// What a node has of resources is not negative, and whole where it is counted.
-pub fn node_resources(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn node_resources(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(status) = read::map(object, "status") else { return };
     for field in ["capacity", "allocatable"] {
         for (name, value) in read::map(status, field).into_iter().flatten() {
@@ -123,13 +118,7 @@ pub fn node_resources(_cx: &Check<'_>, object: &Map<String, Value>, path: &Field
 }
 
 /// The same once more: an update looks at resources twice.
-pub fn node_resources_again(
-    cx: &Check<'_>,
-    new: &Map<String, Value>,
-    _old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
+pub fn node_resources_again(cx: &Check<'_>, new: &Object, _old: &Object, path: &FieldPath, errors: &mut Errors) {
     node_resources(cx, new, path, errors);
     node_declared_features(cx, new, path, errors);
 }
@@ -146,7 +135,7 @@ pub fn quantity_of(name: &str, value: &Value, at: &FieldPath, errors: &mut Error
 }
 
 /// The features that a node declares are sorted names.
-pub fn node_declared_features(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn node_declared_features(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let features =
         read::map(object, "status").map(|status| read::texts(status, "declaredFeatures")).unwrap_or_default();
     let at = path.child("status").child("declaredFeatures");
@@ -161,7 +150,7 @@ pub fn node_declared_features(_cx: &Check<'_>, object: &Map<String, Value>, path
 }
 
 /// The ranges of a node's pods: one, or one of each family.
-pub fn node_pod_ranges(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn node_pod_ranges(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let ranges = read::map(object, "spec").map(|spec| read::texts(spec, "podCIDRs")).unwrap_or_default();
     let at = path.child("spec").child("podCIDRs");
     for (index, range) in ranges.iter().enumerate() {
@@ -174,7 +163,7 @@ pub fn node_pod_ranges(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fiel
 }
 
 /// The one range of old stands first among the ranges, or for all of them when it is another.
-pub fn node_pod_range(object: &mut Map<String, Value>) {
+pub fn node_pod_range(object: &mut Object) {
     let Some(spec) = read::map_mut(object, "spec") else { return };
     let first = read::texts(spec, "podCIDRs").first().map(ToString::to_string);
     match (read::text(spec, "podCIDR").to_owned(), first) {
@@ -187,14 +176,8 @@ pub fn node_pod_range(object: &mut Map<String, Value>) {
 }
 
 /// The ranges of a node's pods are given once.
-pub fn node_pod_ranges_update(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
-    let ranges = |object: &Map<String, Value>| -> Vec<String> {
+pub fn node_pod_ranges_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+    let ranges = |object: &Object| -> Vec<String> {
         let spec = read::map(object, "spec");
         spec.map(|spec| read::texts(spec, "podCIDRs").into_iter().map(str::to_string).collect()).unwrap_or_default()
     };
@@ -211,13 +194,7 @@ pub fn node_pod_ranges_update(
 }
 
 /// The addresses of a node are not repeated.
-pub fn node_addresses(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    _old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
+pub fn node_addresses(_cx: &Check<'_>, new: &Object, _old: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(status) = read::map(new, "status") else { return };
     let mut seen = Vec::new();
     for (index, address) in read::objects(status, "addresses") {
@@ -231,7 +208,7 @@ pub fn node_addresses(
 }
 
 /// Coordination needs a feature that is off: its fields stay only where they were.
-pub fn lease_drop_gated(new: &mut Map<String, Value>, old: &Map<String, Value>) {
+pub fn lease_drop_gated(new: &mut Object, old: &Object) {
     let before = read::map(old, "spec");
     let Some(spec) = new.get_mut("spec").and_then(Value::as_object_mut) else { return };
     for field in ["strategy", "preferredHolder"] {
@@ -242,7 +219,7 @@ pub fn lease_drop_gated(new: &mut Map<String, Value>, old: &Map<String, Value>) 
 }
 
 /// The value of a priority class: below a billion for users, fixed for the system's own.
-pub fn priority_class_value(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn priority_class_value(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let name = read::map(object, "metadata").map(|metadata| read::text(metadata, "name")).unwrap_or_default();
     let value = read::number(object, "value");
     if !name.starts_with("system-") {
@@ -269,7 +246,7 @@ pub fn priority_class_value(_cx: &Check<'_>, object: &Map<String, Value>, path: 
 }
 
 /// What a runtime takes for itself, as limits of a container.
-pub fn runtime_class_overhead(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn runtime_class_overhead(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(fixed) = read::deep(object, &["overhead", "podFixed"]) else { return };
     let at = path.child("overhead").child("limits");
     for (name, value) in fixed {

@@ -3,7 +3,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value};
+use pawl_meta::object::Object;
+use serde_json::Value;
 
 use super::read;
 use crate::formats;
@@ -13,11 +14,10 @@ use crate::rules::{Check, Errors, FieldPath};
 const MAX_SIZE: usize = 1024 * 1024;
 
 /// Keys are well formed, and none stands in both bags.
-pub fn config_map_keys(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let empty = Map::new();
-    let binary = read::map(object, "binaryData").unwrap_or(&empty);
+pub fn config_map_keys(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let binary = read::within(object, "binaryData");
     let at = path.child("data");
-    for key in read::map(object, "data").unwrap_or(&empty).keys() {
+    for key in read::within(object, "data").keys() {
         for detail in formats::config_key(key) {
             errors.invalid(&at.key(key), key.as_str(), detail);
         }
@@ -34,7 +34,7 @@ pub fn config_map_keys(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fiel
 }
 
 /// The texts and the decoded binary values together stay below the limit. The error names the object, not a field.
-pub fn config_map_size(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn config_map_size(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let texts: usize = values(object, "data").map(str::len).sum();
     let bytes: usize = values(object, "binaryData").map(decoded_len).sum();
     if texts.saturating_add(bytes) > MAX_SIZE {
@@ -43,14 +43,14 @@ pub fn config_map_size(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fiel
 }
 
 /// The decoded values together stay below the limit.
-pub fn secret_size(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn secret_size(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     if values(object, "data").map(decoded_len).sum::<usize>() > MAX_SIZE {
         errors.too_long(&path.child("data"), Value::Null, MAX_SIZE);
     }
 }
 
 /// Lays `stringData` over `data`.
-pub fn secret_fold_string_data(object: &mut Map<String, Value>) {
+pub fn secret_fold_string_data(object: &mut Object) {
     let Some(Value::Object(texts)) = object.remove("stringData") else { return };
     if texts.is_empty() {
         return;
@@ -63,7 +63,7 @@ pub fn secret_fold_string_data(object: &mut Map<String, Value>) {
 }
 
 /// An update that names no type keeps the old one.
-pub fn secret_keep_type(new: &mut Map<String, Value>, old: &Map<String, Value>) {
+pub fn secret_keep_type(new: &mut Object, old: &Object) {
     if read::text(new, "type").is_empty()
         && let Some(kind) = old.get("type")
     {
@@ -72,9 +72,8 @@ pub fn secret_keep_type(new: &mut Map<String, Value>, old: &Map<String, Value>) 
 }
 
 /// The keys that a secret's type demands, and that registry credentials are JSON.
-pub fn secret_required_keys(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let empty = Map::new();
-    let data = read::map(object, "data").unwrap_or(&empty);
+pub fn secret_required_keys(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let data = read::within(object, "data");
     let at = path.child("data");
     match read::text(object, "type") {
         "kubernetes.io/dockercfg" => json_key(data, ".dockercfg", &at, errors),
@@ -97,7 +96,7 @@ pub fn secret_required_keys(_cx: &Check<'_>, object: &Map<String, Value>, path: 
     }
 }
 
-fn json_key(data: &Map<String, Value>, key: &str, at: &FieldPath, errors: &mut Errors) {
+fn json_key(data: &Object, key: &str, at: &FieldPath, errors: &mut Errors) {
     let Some(value) = data.get(key) else {
         errors.required(&at.key(key), "");
         return;
@@ -120,7 +119,7 @@ fn json_object(content: &[u8]) -> Result<(), String> {
     }
 }
 
-fn values<'a>(object: &'a Map<String, Value>, field: &str) -> impl Iterator<Item = &'a str> {
+fn values<'a>(object: &'a Object, field: &str) -> impl Iterator<Item = &'a str> {
     read::map(object, field).into_iter().flat_map(|fields| fields.values()).filter_map(Value::as_str)
 }
 

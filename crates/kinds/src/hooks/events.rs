@@ -1,7 +1,8 @@
 //! What rules cannot say about events: the old form, in which little is demanded, and the new one, which has a time, a
 //! reporter and an action. An event has the shape that core gives it, whatever way it came.
 
-use serde_json::{Map, Value, json};
+use pawl_meta::object::Object;
+use serde_json::{Value, json};
 
 use super::read;
 use super::report::each;
@@ -9,16 +10,16 @@ use crate::formats;
 use crate::rules::{Check, Errors, FieldPath};
 
 /// An event that came through core.
-pub fn event_core(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn event_core(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     event(object, "reportingComponent", path, errors);
 }
 
 /// The same demands on an event that came through events.k8s.io, where the reporter's field has another name.
-pub fn event_strict_legacy(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn event_strict_legacy(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     event(object, "reportingController", path, errors);
 }
 
-fn event(object: &Map<String, Value>, reporter: &str, path: &FieldPath, errors: &mut Errors) {
+fn event(object: &Object, reporter: &str, path: &FieldPath, errors: &mut Errors) {
     let namespace = read::map(object, "metadata").map(|metadata| read::text(metadata, "namespace")).unwrap_or_default();
     let about = read::map(object, "involvedObject").map(|about| read::text(about, "namespace")).unwrap_or_default();
     let timed = read::present(object, "eventTime");
@@ -38,7 +39,7 @@ fn event(object: &Map<String, Value>, reporter: &str, path: &FieldPath, errors: 
     each(formats::dns1123_subdomain(namespace), &path.child("namespace"), namespace, errors);
 }
 
-fn new_event(object: &Map<String, Value>, reporter: &str, path: &FieldPath, errors: &mut Errors) {
+fn new_event(object: &Object, reporter: &str, path: &FieldPath, errors: &mut Errors) {
     let controller = read::text(object, "reportingComponent");
     let at = path.child(reporter);
     if controller.is_empty() {
@@ -60,7 +61,7 @@ fn new_event(object: &Map<String, Value>, reporter: &str, path: &FieldPath, erro
 }
 
 /// A new event through events.k8s.io has the new fields and none of the old ones.
-pub fn event_strict(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn event_strict(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     series(object, path, errors);
     if !read::present(object, "eventTime") {
         errors.required(&path.child("eventTime"), "");
@@ -85,7 +86,7 @@ pub fn event_strict(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPa
     }
 }
 
-fn series(object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+fn series(object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(series) = read::map(object, "series") else { return };
     let at = path.child("series");
     if read::number(series, "count") < 2 {
@@ -97,13 +98,7 @@ fn series(object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
 }
 
 /// What happened does not change; that it happened again may be told.
-pub fn event_strict_update(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
+pub fn event_strict_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
     if !read::same(new, old, "series") {
         series(new, path, errors);
     }
@@ -132,7 +127,7 @@ pub fn event_strict_update(
 }
 
 /// How a changed field is shown: references and sources with the names of their fields as upstream has them inside.
-fn shown(event: &Map<String, Value>, field: &str) -> Value {
+fn shown(event: &Object, field: &str) -> Value {
     let Some(value) = event.get(field) else { return Value::Null };
     let Some(object) = value.as_object() else { return value.clone() };
     let text = |name: &str| read::text(object, name);

@@ -1,8 +1,8 @@
 //! What rules cannot say about FlowSchema and PriorityLevelConfiguration: subjects by kind, wildcards, the shuffle that
 //! deals requests to queues, and the objects that are what they are.
 
-use pawl_meta::object::Meta as _;
-use serde_json::{Map, Value, json};
+use pawl_meta::object::{Meta as _, Object};
+use serde_json::{Value, json};
 
 use super::read;
 use super::report::each;
@@ -12,7 +12,7 @@ use crate::rules::{Check, Errors, FieldPath};
 const VERBS: [&str; 9] = ["create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"];
 
 /// The first place is kept for the schema that exempts.
-pub fn flow_schema_first(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn flow_schema_first(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let name = cx.root.name();
     if read::number(object, "matchingPrecedence") == 1 && name != "exempt" {
         let detail = "only the schema named 'exempt' may have matchingPrecedence 1";
@@ -21,7 +21,7 @@ pub fn flow_schema_first(cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
 }
 
 /// A subject has the field that its kind names, and no other.
-pub fn flow_subject(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn flow_subject(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let kind = read::text(object, "kind");
     let kinds = [("ServiceAccount", "serviceAccount"), ("User", "user"), ("Group", "group")];
     let Some(&(_, own)) = kinds.iter().find(|(name, _)| *name == kind) else {
@@ -40,7 +40,7 @@ pub fn flow_subject(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPa
     }
 }
 
-fn named_subject(subject: &Map<String, Value>, kind: &str, at: &FieldPath, errors: &mut Errors) {
+fn named_subject(subject: &Object, kind: &str, at: &FieldPath, errors: &mut Errors) {
     let name = read::text(subject, "name");
     if name.is_empty() {
         errors.required(&at.child("name"), "");
@@ -60,7 +60,7 @@ fn named_subject(subject: &Map<String, Value>, kind: &str, at: &FieldPath, error
 }
 
 /// The verbs of a rule: known ones, or all.
-pub fn flow_verbs(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn flow_verbs(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let at = path.child("verbs");
     let verbs = read::texts(object, "verbs");
     if verbs.is_empty() {
@@ -75,7 +75,7 @@ pub fn flow_verbs(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath
 }
 
 /// The namespaces of a rule: some, or all, or none for what has none.
-pub fn flow_namespaces(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn flow_namespaces(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let at = path.child("namespaces");
     let namespaces = read::texts(object, "namespaces");
     if namespaces.is_empty() && !read::truth(object, "clusterScope") {
@@ -96,7 +96,7 @@ pub fn flow_namespaces(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fiel
 }
 
 /// The URLs of a rule; a wildcard ends one.
-pub fn flow_urls(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn flow_urls(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let urls = read::texts(object, "nonResourceURLs");
     if urls.contains(&"*") {
         return;
@@ -121,7 +121,7 @@ pub fn flow_urls(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath,
 }
 
 /// Conditions have a type, each its own.
-pub fn flow_conditions(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn flow_conditions(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(status) = read::map(object, "status") else { return };
     let mut seen = Vec::new();
     for (index, condition) in read::objects(status, "conditions") {
@@ -138,7 +138,7 @@ pub fn flow_conditions(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fiel
 }
 
 /// The level named `exempt` exempts, and no other does.
-pub fn priority_level_exempt_name(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn priority_level_exempt_name(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let name = read::map(object, "metadata").map(|metadata| read::text(metadata, "name")).unwrap_or_default();
     let kind = read::map(object, "spec").map(|spec| read::text(spec, "type")).unwrap_or_default();
     if (name == "exempt") != (kind == "Exempt") {
@@ -148,7 +148,7 @@ pub fn priority_level_exempt_name(_cx: &Check<'_>, object: &Map<String, Value>, 
 }
 
 /// The two levels that every server has are what they are; of `exempt`, its shares may change.
-pub fn priority_level_fixed(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn priority_level_fixed(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let name = read::map(object, "metadata").map(|metadata| read::text(metadata, "name")).unwrap_or_default();
     let mut spec = read::map(object, "spec").cloned().unwrap_or_default();
     let detail = match name {
@@ -176,7 +176,7 @@ pub fn priority_level_fixed(_cx: &Check<'_>, object: &Map<String, Value>, path: 
 }
 
 /// The two schemas that every server has are what they are.
-pub fn flow_schema_fixed(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn flow_schema_fixed(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let name = read::map(object, "metadata").map(|metadata| read::text(metadata, "name")).unwrap_or_default();
     let everything = |subjects: Value| {
         json!([{
@@ -213,7 +213,7 @@ pub fn flow_schema_fixed(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fi
 }
 
 /// A hand is dealt from the queues, and must be told by the bits of one hash.
-pub fn queuing_hand_size(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn queuing_hand_size(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let (queues, hand) = (read::number(object, "queues"), read::number(object, "handSize"));
     let at = path.child("handSize");
     if hand <= 0 {

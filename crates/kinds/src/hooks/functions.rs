@@ -1,6 +1,6 @@
 //! The hooks by the names that the facts use.
 
-use serde_json::{Map, Value};
+use pawl_meta::object::Object;
 
 use super::{
     admissionregistration, apps, autoscaling, batch, certificates, cluster, config, events, flowcontrol, identity,
@@ -9,15 +9,15 @@ use super::{
 use crate::rules::{Check, Errors, FieldPath};
 
 /// Fills in what follows from the rest of an object: `default fn`, `create fn`.
-pub(crate) type FillHook = fn(&mut Map<String, Value>);
+pub(crate) type FillHook = fn(&mut Object);
 /// Brings the new object in line with the old one before it is validated: `update set fn`.
-pub(crate) type KeepHook = fn(&mut Map<String, Value>, &Map<String, Value>);
+pub(crate) type KeepHook = fn(&mut Object, &Object);
 /// Looks at an object: `check fn`, `create check fn`.
-pub(crate) type CheckHook = fn(&Check<'_>, &Map<String, Value>, &FieldPath, &mut Errors);
+pub(crate) type CheckHook = fn(&Check<'_>, &Object, &FieldPath, &mut Errors);
 /// Looks at a change: `update fn`.
-pub(crate) type UpdateHook = fn(&Check<'_>, &Map<String, Value>, &Map<String, Value>, &FieldPath, &mut Errors);
+pub(crate) type UpdateHook = fn(&Check<'_>, &Object, &Object, &FieldPath, &mut Errors);
 /// Finds what deserves a warning: `warn fn`.
-pub(crate) type WarnHook = fn(&Check<'_>, &Map<String, Value>, &FieldPath, &mut Vec<String>);
+pub(crate) type WarnHook = fn(&Check<'_>, &Object, &FieldPath, &mut Vec<String>);
 
 macro_rules! table {
     ($(#[$about:meta])* $find:ident, $hook:ty, $($module:ident: $($name:ident)*;)*) => {
@@ -126,7 +126,7 @@ table! {
     network: ip_address_parent service_cidr_ranges_update;
     pods: pod_annotation_changes pod_ephemeral_changes pod_resize pod_spec_changes pod_status_changes;
     quota: quota_scopes_update;
-    resource: claim_allocation_update claim_devices_update claim_reserved_for_update claim_template_update;
+    resource: claim_allocation_update claim_devices_update claim_reserved_for_update;
     service: service_cluster_ips_update service_health_port_update service_ip_families_update
         service_load_balancer_class_update;
     storage: attachment_spec_update claim_spec_update node_drivers_update volume_source_update;

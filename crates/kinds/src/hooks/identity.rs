@@ -1,6 +1,7 @@
 //! What rules cannot say about service accounts, the RBAC kinds and the access reviews.
 
-use serde_json::{Map, Value, json};
+use pawl_meta::object::Object;
+use serde_json::{Value, json};
 
 use super::read;
 use super::report::each;
@@ -10,7 +11,7 @@ use crate::rules::{Check, Errors, FieldPath};
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// References to secrets keep their name only.
-pub fn service_account_secret_names(object: &mut Map<String, Value>) {
+pub fn service_account_secret_names(object: &mut Object) {
     let Some(secrets) = object.get_mut("secrets").and_then(Value::as_array_mut) else { return };
     for secret in secrets.iter_mut().filter_map(Value::as_object_mut) {
         secret.retain(|field, _| field == "name");
@@ -18,21 +19,21 @@ pub fn service_account_secret_names(object: &mut Map<String, Value>) {
 }
 
 /// The same on update.
-pub fn service_account_keep_secret_names(new: &mut Map<String, Value>, _old: &Map<String, Value>) {
+pub fn service_account_keep_secret_names(new: &mut Object, _old: &Object) {
     service_account_secret_names(new);
 }
 
 /// A rule of a cluster role: resources or URLs, not both.
-pub fn policy_rule_cluster(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn policy_rule_cluster(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     policy_rule(object, false, path, errors);
 }
 
 /// A rule of a role: resources only.
-pub fn policy_rule_namespaced(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn policy_rule_namespaced(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     policy_rule(object, true, path, errors);
 }
 
-fn policy_rule(object: &Map<String, Value>, namespaced: bool, path: &FieldPath, errors: &mut Errors) {
+fn policy_rule(object: &Object, namespaced: bool, path: &FieldPath, errors: &mut Errors) {
     let empty = |field: &str| read::list(object, field).is_empty();
     if empty("nonResourceURLs") {
         if empty("apiGroups") {
@@ -54,7 +55,7 @@ fn policy_rule(object: &Map<String, Value>, namespaced: bool, path: &FieldPath, 
 }
 
 /// A role that is made of others names them by labels.
-pub fn aggregation_selectors(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn aggregation_selectors(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(rule) = read::map(object, "aggregationRule") else { return };
     let at = path.child("aggregationRule").child("clusterRoleSelectors");
     if read::list(rule, "clusterRoleSelectors").is_empty() {
@@ -70,7 +71,7 @@ pub fn aggregation_selectors(_cx: &Check<'_>, object: &Map<String, Value>, path:
 }
 
 /// A selector of labels, in the order in which its parts are looked at.
-pub fn label_selector(selector: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+pub fn label_selector(selector: &Object, at: &FieldPath, errors: &mut Errors) {
     for (key, value) in read::map(selector, "matchLabels").into_iter().flatten() {
         let value = value.as_str().unwrap_or_default();
         each(formats::qualified_name(key), &at.child("matchLabels"), key, errors);
@@ -81,7 +82,7 @@ pub fn label_selector(selector: &Map<String, Value>, at: &FieldPath, errors: &mu
     }
 }
 
-fn label_requirement(requirement: &Map<String, Value>, any_operator: bool, at: &FieldPath, errors: &mut Errors) {
+fn label_requirement(requirement: &Object, any_operator: bool, at: &FieldPath, errors: &mut Errors) {
     requirement_values(requirement, any_operator, at, errors);
     let key = read::text(requirement, "key");
     each(formats::qualified_name(key), &at.child("key"), key, errors);
@@ -90,7 +91,7 @@ fn label_requirement(requirement: &Map<String, Value>, any_operator: bool, at: &
     }
 }
 
-fn requirement_values(requirement: &Map<String, Value>, any_operator: bool, at: &FieldPath, errors: &mut Errors) {
+fn requirement_values(requirement: &Object, any_operator: bool, at: &FieldPath, errors: &mut Errors) {
     let none = read::list(requirement, "values").is_empty();
     let operator = read::text(requirement, "operator");
     match operator {
@@ -108,7 +109,7 @@ fn requirement_values(requirement: &Map<String, Value>, any_operator: bool, at: 
 }
 
 /// What a subject must be by its kind.
-pub fn subject_by_kind(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn subject_by_kind(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let (name, group) = (read::text(object, "name"), read::text(object, "apiGroup"));
     match read::text(object, "kind") {
         "ServiceAccount" => {
@@ -129,16 +130,9 @@ pub fn subject_by_kind(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fiel
 }
 
 /// Which role is bound does not change.
-pub fn role_ref_update(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
-    let shown = |object: &Map<String, Value>| {
-        let empty = Map::new();
-        let role = read::map(object, "roleRef").unwrap_or(&empty);
+pub fn role_ref_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+    let shown = |object: &Object| {
+        let role = read::within(object, "roleRef");
         json!({
             "APIGroup": read::text(role, "apiGroup"),
             "Kind": read::text(role, "kind"),
@@ -152,9 +146,8 @@ pub fn role_ref_update(
 }
 
 /// A review asks about a resource or about a URL.
-pub fn review_attributes(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let empty = Map::new();
-    let spec = read::map(object, "spec").unwrap_or(&empty);
+pub fn review_attributes(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let spec = read::within(object, "spec");
     let at = path.child("spec");
     match (read::present(spec, "resourceAttributes"), read::map(spec, "nonResourceAttributes")) {
         (true, Some(attributes)) => {
@@ -169,21 +162,20 @@ pub fn review_attributes(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fi
     }
 }
 
-fn shown_url(attributes: &Map<String, Value>) -> Value {
+fn shown_url(attributes: &Object) -> Value {
     json!({"Path": read::text(attributes, "path"), "Verb": read::text(attributes, "verb")})
 }
 
 /// A review asks about somebody.
-pub fn review_subject(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let empty = Map::new();
-    let spec = read::map(object, "spec").unwrap_or(&empty);
+pub fn review_subject(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let spec = read::within(object, "spec");
     if read::text(spec, "user").is_empty() && read::list(spec, "groups").is_empty() {
         errors.invalid(&path.child("spec").child("user"), "", "at least one of user or group must be specified");
     }
 }
 
 /// Selectors are written out or raw, not both; operators may be unknown.
-pub fn review_selectors(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn review_selectors(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(attributes) = read::deep(object, &["spec", "resourceAttributes"]) else { return };
     let at = path.child("spec").child("resourceAttributes");
     for field in ["fieldSelector", "labelSelector"] {
@@ -213,7 +205,7 @@ pub fn review_selectors(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
 }
 
 /// A review has no metadata.
-pub fn review_metadata(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn review_metadata(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let mut left = read::map(object, "metadata").cloned().unwrap_or_default();
     left.remove("managedFields");
     left.retain(|_, value| !value.is_null());
@@ -224,9 +216,8 @@ pub fn review_metadata(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fiel
 }
 
 /// A review about one namespace has that one in its metadata, nothing else, and asks about nothing beyond it.
-pub fn review_local(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let empty = Map::new();
-    let metadata = read::map(object, "metadata").unwrap_or(&empty);
+pub fn review_local(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let metadata = read::within(object, "metadata");
     let more = metadata
         .iter()
         .any(|(field, value)| !matches!(field.as_str(), "namespace" | "managedFields") && !value.is_null());
@@ -234,7 +225,7 @@ pub fn review_local(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPa
         let shown = Value::Object(metadata.clone());
         errors.invalid(&path.child("metadata"), shown, "must be empty except for namespace");
     }
-    let spec = read::map(object, "spec").unwrap_or(&empty);
+    let spec = read::within(object, "spec");
     let at = path.child("spec");
     if let Some(attributes) = read::map(spec, "resourceAttributes") {
         let namespace = read::text(attributes, "namespace");

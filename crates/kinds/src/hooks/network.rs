@@ -1,7 +1,8 @@
 //! What rules cannot say about Endpoints, EndpointSlice, Ingress, IngressClass, NetworkPolicy, IPAddress and ServiceCIDR.
 //! Services have a file of their own.
 
-use serde_json::{Map, Value, json};
+use pawl_meta::object::Object;
+use serde_json::{Value, json};
 
 use super::read;
 use super::report::each;
@@ -9,14 +10,14 @@ use crate::formats;
 use crate::rules::{Check, Errors, FieldPath};
 
 /// A subset of Endpoints has an address, ready or not.
-pub fn endpoint_subset_addresses(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn endpoint_subset_addresses(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     if read::list(object, "addresses").is_empty() && read::list(object, "notReadyAddresses").is_empty() {
         errors.required(path, "must specify `addresses` or `notReadyAddresses`");
     }
 }
 
 /// `deprecatedTopology` cannot be written through v1.
-pub fn endpoint_slice_drop_topology(object: &mut Map<String, Value>) {
+pub fn endpoint_slice_drop_topology(object: &mut Object) {
     let Some(endpoints) = object.get_mut("endpoints").and_then(Value::as_array_mut) else { return };
     for endpoint in endpoints.iter_mut().filter_map(Value::as_object_mut) {
         endpoint.remove("deprecatedTopology");
@@ -25,12 +26,12 @@ pub fn endpoint_slice_drop_topology(object: &mut Map<String, Value>) {
 
 /// On update `deprecatedTopology` stays while no endpoint changes; else it goes, and a node name that it carried before
 /// moves to the field that replaced it.
-pub fn endpoint_slice_keep_topology(new: &mut Map<String, Value>, old: &Map<String, Value>) {
+pub fn endpoint_slice_keep_topology(new: &mut Object, old: &Object) {
     if read::same(new, old, "endpoints") {
         return;
     }
     let host = "kubernetes.io/hostname";
-    let topology_host = |endpoint: &Map<String, Value>| {
+    let topology_host = |endpoint: &Object| {
         read::map(endpoint, "deprecatedTopology").map(|topology| read::text(topology, host).to_string())
     };
     let known: Vec<String> =
@@ -49,7 +50,7 @@ pub fn endpoint_slice_keep_topology(new: &mut Map<String, Value>, old: &Map<Stri
 }
 
 /// The ports of an EndpointSlice.
-pub fn endpoint_slice_ports(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn endpoint_slice_ports(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let at = path.child("ports");
     let count = read::list(object, "ports").len();
     if count > 20000 {
@@ -80,7 +81,7 @@ pub fn endpoint_slice_ports(_cx: &Check<'_>, object: &Map<String, Value>, path: 
 }
 
 /// The endpoints of an EndpointSlice; those that did not change are not looked at again.
-pub fn endpoint_slice_endpoints(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn endpoint_slice_endpoints(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     if let Some(old) = cx.old
         && read::same(object, old, "endpoints")
     {
@@ -98,7 +99,7 @@ pub fn endpoint_slice_endpoints(cx: &Check<'_>, object: &Map<String, Value>, pat
     }
 }
 
-fn slice_endpoint(endpoint: &Map<String, Value>, family: &str, at: &FieldPath, errors: &mut Errors) {
+fn slice_endpoint(endpoint: &Object, family: &str, at: &FieldPath, errors: &mut Errors) {
     let addresses = read::texts(endpoint, "addresses");
     let list = at.child("addresses");
     if addresses.is_empty() {
@@ -147,7 +148,7 @@ fn slice_address(address: &str, family: &str, list: &FieldPath, at: &FieldPath, 
     each(formats::endpoint_ip(address), at, address, errors);
 }
 
-fn slice_hints(hints: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn slice_hints(hints: &Object, at: &FieldPath, errors: &mut Errors) {
     type Rule = fn(&str) -> Vec<String>;
     let rules: [(&str, Rule); 2] = [("forZones", formats::label_value), ("forNodes", formats::dns1123_subdomain)];
     for (field, rule) in rules {
@@ -172,7 +173,7 @@ fn slice_hints(hints: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) 
 }
 
 /// An Ingress leads somewhere.
-pub fn ingress_target(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn ingress_target(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     if read::list(object, "rules").is_empty() && !read::present(object, "defaultBackend") {
         let rules = object.get("rules").cloned().unwrap_or(Value::Null);
         errors.invalid(path, rules, "either `defaultBackend` or `rules` must be specified");
@@ -180,9 +181,9 @@ pub fn ingress_target(_cx: &Check<'_>, object: &Map<String, Value>, path: &Field
 }
 
 /// On create, the old annotation and the field that replaced it agree.
-pub fn ingress_class_annotation(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn ingress_class_annotation(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let key = "kubernetes.io/ingress.class";
-    let Some(annotation) = read::deep(object, &["metadata", "annotations"]).and_then(|all| all.get(key)) else {
+    let Some(annotation) = read::annotations(object).get(key) else {
         return;
     };
     let Some(class) = read::map(object, "spec").and_then(|spec| spec.get("ingressClassName")) else { return };
@@ -193,7 +194,7 @@ pub fn ingress_class_annotation(_cx: &Check<'_>, object: &Map<String, Value>, pa
 }
 
 /// A backend is a service with a port, or a resource.
-pub fn ingress_backend(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn ingress_backend(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     match (read::map(object, "resource"), read::map(object, "service")) {
         (Some(_), Some(_)) => errors.invalid(path, "", "cannot set both resource and service backends"),
         (Some(resource), None) => typed_reference(resource, &path.child("resource"), errors),
@@ -202,7 +203,7 @@ pub fn ingress_backend(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fiel
     }
 }
 
-fn typed_reference(reference: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn typed_reference(reference: &Object, at: &FieldPath, errors: &mut Errors) {
     if read::present(reference, "apiGroup") {
         let group = read::text(reference, "apiGroup");
         each(formats::dns1123_subdomain(group), &at.child("apiGroup"), group, errors);
@@ -217,7 +218,7 @@ fn typed_reference(reference: &Map<String, Value>, at: &FieldPath, errors: &mut 
     }
 }
 
-fn backend_service(service: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+fn backend_service(service: &Object, path: &FieldPath, errors: &mut Errors) {
     let at = path.child("service");
     let name = read::text(service, "name");
     if name.is_empty() {
@@ -225,8 +226,7 @@ fn backend_service(service: &Map<String, Value>, path: &FieldPath, errors: &mut 
     } else {
         each(formats::dns1123_label(name), &at.child("name"), name, errors);
     }
-    let empty = Map::new();
-    let port = read::map(service, "port").unwrap_or(&empty);
+    let port = read::within(service, "port");
     let (name, number) = (read::text(port, "name"), read::number(port, "number"));
     let at = at.child("port");
     match (name.is_empty(), number) {
@@ -239,7 +239,7 @@ fn backend_service(service: &Map<String, Value>, path: &FieldPath, errors: &mut 
 }
 
 /// The host of a rule is a name, its first label possibly `*`.
-pub fn ingress_host(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn ingress_host(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let host = read::text(object, "host");
     let at = path.child("host");
     if host.is_empty() {
@@ -258,7 +258,7 @@ fn host_name(host: &str, at: &FieldPath, errors: &mut Errors) {
 }
 
 /// The path of a rule, by its type.
-pub fn ingress_path(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn ingress_path(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let text = read::text(object, "path");
     let at = path.child("path");
     let kind = read::text(object, "pathType");
@@ -282,7 +282,7 @@ pub fn ingress_path(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPa
 }
 
 /// The hosts of a TLS entry.
-pub fn ingress_tls_hosts(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn ingress_tls_hosts(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let at = path.child("hosts");
     for (index, host) in read::texts(object, "hosts").into_iter().enumerate() {
         host_name(host, &at.index(index), errors);
@@ -290,19 +290,31 @@ pub fn ingress_tls_hosts(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fi
 }
 
 /// The addresses and names that a controller reports for an Ingress.
-pub fn ingress_status(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn ingress_status(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    ingress_points(cx, object, path, errors, |_, _, _| {});
+}
+
+/// The points through which something can be reached, and what else there is to say of each beside its address and name.
+pub fn ingress_points(
+    cx: &Check<'_>,
+    object: &Object,
+    path: &FieldPath,
+    errors: &mut Errors,
+    more: impl Fn(&Object, &FieldPath, &mut Errors),
+) {
     let Some(balancer) = read::deep(object, &["status", "loadBalancer"]) else { return };
     let known = known_ingress_ips(cx);
     let at = path.child("status").child("loadBalancer").child("ingress");
     for (index, ingress) in read::objects(balancer, "ingress") {
         let at = at.index(index);
         ingress_address(ingress, &known, &at, errors);
+        more(ingress, &at, errors);
         ingress_hostname(ingress, &at, errors);
     }
 }
 
 /// The addresses that the old object's status had: they need not be valid by today's rules.
-pub fn known_ingress_ips(cx: &Check<'_>) -> Vec<String> {
+fn known_ingress_ips(cx: &Check<'_>) -> Vec<String> {
     cx.old
         .and_then(|old| read::deep(old, &["status", "loadBalancer"]))
         .map(|balancer| {
@@ -312,7 +324,7 @@ pub fn known_ingress_ips(cx: &Check<'_>) -> Vec<String> {
 }
 
 /// The address of one reported ingress point.
-pub fn ingress_address(ingress: &Map<String, Value>, known: &[String], at: &FieldPath, errors: &mut Errors) {
+fn ingress_address(ingress: &Object, known: &[String], at: &FieldPath, errors: &mut Errors) {
     let ip = read::text(ingress, "ip");
     if !ip.is_empty() && !known.iter().any(|old| old == ip) {
         each(formats::ip(ip), &at.child("ip"), ip, errors);
@@ -320,7 +332,7 @@ pub fn ingress_address(ingress: &Map<String, Value>, known: &[String], at: &Fiel
 }
 
 /// The name of one reported ingress point.
-pub fn ingress_hostname(ingress: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn ingress_hostname(ingress: &Object, at: &FieldPath, errors: &mut Errors) {
     let name = read::text(ingress, "hostname");
     if name.is_empty() {
         return;
@@ -333,7 +345,7 @@ pub fn ingress_hostname(ingress: &Map<String, Value>, at: &FieldPath, errors: &m
 }
 
 /// A policy without types is about ingress, and about egress when it has such rules.
-pub fn network_policy_types(object: &mut Map<String, Value>) {
+pub fn network_policy_types(object: &mut Object) {
     let Some(spec) = read::map_mut(object, "spec") else { return };
     let egress = !read::list(spec, "egress").is_empty();
     let types = if egress { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) };
@@ -341,7 +353,7 @@ pub fn network_policy_types(object: &mut Map<String, Value>) {
 }
 
 /// The types of a policy.
-pub fn network_policy_type_names(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn network_policy_type_names(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(spec) = read::map(object, "spec") else { return };
     let at = path.child("spec").child("policyTypes");
     let types = read::texts(spec, "policyTypes");
@@ -357,7 +369,7 @@ pub fn network_policy_type_names(_cx: &Check<'_>, object: &Map<String, Value>, p
 }
 
 /// A port or a range of ports.
-pub fn network_policy_port(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn network_policy_port(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let end = object.get("endPort").and_then(Value::as_i64);
     let at_end = path.child("endPort");
     match object.get("port") {
@@ -386,7 +398,7 @@ pub fn network_policy_port(_cx: &Check<'_>, object: &Map<String, Value>, path: &
 }
 
 /// A block of addresses, and the blocks taken out of it. Ranges that the old policy had are not looked at again.
-pub fn network_policy_ip_block(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn network_policy_ip_block(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(block) = read::map(object, "ipBlock") else { return };
     let at = path.child("ipBlock");
     let known = cx.old.map(policy_ranges).unwrap_or_default();
@@ -412,7 +424,7 @@ pub fn network_policy_ip_block(cx: &Check<'_>, object: &Map<String, Value>, path
     }
 }
 
-fn policy_ranges(policy: &Map<String, Value>) -> Vec<String> {
+fn policy_ranges(policy: &Object) -> Vec<String> {
     let Some(spec) = read::map(policy, "spec") else { return Vec::new() };
     let mut ranges = Vec::new();
     for (rules, peers) in [("ingress", "from"), ("egress", "to")] {
@@ -428,7 +440,7 @@ fn policy_ranges(policy: &Map<String, Value>) -> Vec<String> {
 }
 
 /// A peer is a block of addresses, or pods by their labels.
-pub fn network_policy_peer_kind(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn network_policy_peer_kind(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let kinds =
         ["podSelector", "namespaceSelector", "ipBlock"].iter().filter(|field| read::present(object, field)).count();
     if kinds == 0 {
@@ -439,14 +451,8 @@ pub fn network_policy_peer_kind(_cx: &Check<'_>, object: &Map<String, Value>, pa
 }
 
 /// Who holds an address does not change.
-pub fn ip_address_parent(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
-    let parent = |object: &Map<String, Value>| {
+pub fn ip_address_parent(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+    let parent = |object: &Object| {
         read::deep(object, &["spec", "parentRef"]).map_or(Value::Null, |parent| {
             json!({
                 "Group": read::text(parent, "group"),
@@ -463,9 +469,8 @@ pub fn ip_address_parent(
 }
 
 /// One range, or one of each family.
-pub fn service_cidr_ranges(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let empty = Map::new();
-    let spec = read::map(object, "spec").unwrap_or(&empty);
+pub fn service_cidr_ranges(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let spec = read::within(object, "spec");
     let at = path.child("spec").child("cidrs");
     let ranges = read::texts(spec, "cidrs");
     if ranges.is_empty() {
@@ -490,14 +495,8 @@ pub fn service_cidr_ranges(_cx: &Check<'_>, object: &Map<String, Value>, path: &
 }
 
 /// A range of the second family may be added; nothing else changes.
-pub fn service_cidr_ranges_update(
-    cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
-    let ranges = |object: &Map<String, Value>| -> Vec<String> {
+pub fn service_cidr_ranges_update(cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+    let ranges = |object: &Object| -> Vec<String> {
         let spec = read::map(object, "spec");
         spec.map(|spec| read::texts(spec, "cidrs").into_iter().map(str::to_string).collect()).unwrap_or_default()
     };

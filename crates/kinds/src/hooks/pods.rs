@@ -31,7 +31,7 @@ pub use warnings::{
     named_template_warnings, pod_status_warnings, pod_template_warnings, pod_warnings, template_warnings,
 };
 
-use serde_json::{Map, Value};
+use pawl_meta::object::Object;
 
 use super::read;
 use crate::rules::{Check, FieldPath};
@@ -40,10 +40,7 @@ use crate::rules::{Check, FieldPath};
 pub(crate) const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
 /// Every container of a pod spec with its path: init containers, containers, ephemeral ones.
-pub(crate) fn all_containers<'a>(
-    spec: &'a Map<String, Value>,
-    path: &FieldPath,
-) -> Vec<(&'a Map<String, Value>, FieldPath)> {
+pub(crate) fn all_containers<'a>(spec: &'a Object, path: &FieldPath) -> Vec<(&'a Object, FieldPath)> {
     let mut found = Vec::new();
     for field in CONTAINER_LISTS {
         let at = path.child(field);
@@ -53,6 +50,6 @@ pub(crate) fn all_containers<'a>(
 }
 
 /// The pod spec around what is being checked.
-pub(crate) fn enclosing_spec<'a>(cx: &'a Check<'_>) -> Option<&'a Map<String, Value>> {
+pub(crate) fn enclosing_spec<'a>(cx: &'a Check<'_>) -> Option<&'a Object> {
     cx.enclosing("core.v1.PodSpec")
 }

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use pawl_meta::object::Object;
+use serde_json::Value;
 
 use crate::formats;
 
@@ -38,7 +39,7 @@ pub fn text_of(value: &Value) -> String {
 }
 
 /// The amounts of a list of resources.
-pub fn amounts(list: Option<&Map<String, Value>>) -> Amounts {
+pub fn amounts(list: Option<&Object>) -> Amounts {
     list.into_iter().flatten().map(|(name, value)| (name.clone(), amount(value))).collect()
 }
 
@@ -99,7 +100,7 @@ fn show_decimal(billionths: i128) -> String {
 }
 
 /// Rounds every quantity of a list up to thousandths, the finest that clients may rely on.
-pub fn round_up(list: &mut Map<String, Value>) {
+pub fn round_up(list: &mut Object) {
     for value in list.values_mut() {
         let held = amount(value);
         let rest = held.billionths % THOUSANDTH;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use pawl_meta::object::Object;
 use serde_json::{Map, Value, json};
 
 use super::cluster::quantity_of;
@@ -35,21 +36,21 @@ const POD_RESOURCES: [&str; 7] =
     ["pods", "cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"];
 
 /// The limits of a quota.
-pub fn quota_hard(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn quota_hard(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     if let Some(spec) = read::map(object, "spec") {
         quota_list(spec, "hard", &path.child("spec"), errors);
     }
 }
 
 /// What is reported of a quota.
-pub fn quota_status(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn quota_status(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(status) = read::map(object, "status") else { return };
     for field in ["hard", "used"] {
         quota_list(status, field, &path.child("status"), errors);
     }
 }
 
-fn quota_list(object: &Map<String, Value>, field: &str, path: &FieldPath, errors: &mut Errors) {
+fn quota_list(object: &Object, field: &str, path: &FieldPath, errors: &mut Errors) {
     for (name, value) in read::map(object, field).into_iter().flatten() {
         let at = path.child(field).key(name);
         each(quantities::resource_name(name), &at, name, errors);
@@ -68,7 +69,7 @@ fn is_quota_resource(name: &str) -> bool {
 }
 
 /// The scopes of a quota: known, fit for what is limited, not contradicting each other.
-pub fn quota_scopes(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn quota_scopes(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(spec) = read::map(object, "spec") else { return };
     let at = path.child("spec").child("scopes");
     let scopes = read::texts(spec, "scopes");
@@ -94,7 +95,7 @@ fn is_scope(scope: &str) -> bool {
     )
 }
 
-fn unfit_resources(spec: &Map<String, Value>, scope: &str, at: &FieldPath, shown: &Value, errors: &mut Errors) {
+fn unfit_resources(spec: &Object, scope: &str, at: &FieldPath, shown: &Value, errors: &mut Errors) {
     let names: BTreeSet<&String> = read::map(spec, "hard").into_iter().flat_map(Map::keys).collect();
     for name in names {
         let fits = match scope {
@@ -118,7 +119,7 @@ fn conflicting(scopes: &[&str], at: &FieldPath, shown: &Value, errors: &mut Erro
 }
 
 /// The selector of scopes: like the scopes, with an operator each.
-pub fn quota_scope_selector(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn quota_scope_selector(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(spec) = read::map(object, "spec") else { return };
     let Some(selector) = read::map(spec, "scopeSelector") else { return };
     let at = path.child("spec").child("scopeSelector").child("matchExpressions");
@@ -135,7 +136,7 @@ pub fn quota_scope_selector(_cx: &Check<'_>, object: &Map<String, Value>, path: 
     conflicting(&scopes, &at, spec.get("scopes").unwrap_or(&Value::Null), errors);
 }
 
-fn scope_operator(requirement: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn scope_operator(requirement: &Object, at: &FieldPath, errors: &mut Errors) {
     let (scope, operator) = (read::text(requirement, "scopeName"), read::text(requirement, "operator"));
     let plain = matches!(
         scope,
@@ -160,7 +161,7 @@ fn scope_operator(requirement: &Map<String, Value>, at: &FieldPath, errors: &mut
     }
 }
 
-fn shown_selector(selector: &Map<String, Value>) -> Value {
+fn shown_selector(selector: &Object) -> Value {
     let requirements: Vec<Value> = read::objects(selector, "matchExpressions")
         .map(|(_, requirement)| {
             json!({
@@ -174,14 +175,8 @@ fn shown_selector(selector: &Map<String, Value>) -> Value {
 }
 
 /// The scopes of a quota stay.
-pub fn quota_scopes_update(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
-    let scopes = |object: &Map<String, Value>| -> BTreeSet<String> {
+pub fn quota_scopes_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+    let scopes = |object: &Object| -> BTreeSet<String> {
         let spec = read::map(object, "spec");
         spec.into_iter().flat_map(|spec| read::texts(spec, "scopes")).map(str::to_string).collect()
     };
@@ -192,7 +187,7 @@ pub fn quota_scopes_update(
 }
 
 /// For containers, a missing limit is the maximum, a missing request the limit or else the minimum.
-pub fn limit_range_defaults(object: &mut Map<String, Value>) {
+pub fn limit_range_defaults(object: &mut Object) {
     if read::text(object, "type") != "Container" {
         return;
     }
@@ -201,7 +196,7 @@ pub fn limit_range_defaults(object: &mut Map<String, Value>) {
     fill(object, "defaultRequest", "min");
 }
 
-fn fill(object: &mut Map<String, Value>, field: &str, from: &str) {
+fn fill(object: &mut Object, field: &str, from: &str) {
     let Some(source) = read::map(object, from).cloned() else { return };
     if source.is_empty() {
         return;
@@ -213,7 +208,7 @@ fn fill(object: &mut Map<String, Value>, field: &str, from: &str) {
 }
 
 /// The type of a limit is one that is known, or has a prefix.
-pub fn limit_range_type(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn limit_range_type(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let kind = read::text(object, "type");
     let found = formats::qualified_name(kind);
     let known = kind.contains('/') || matches!(kind, "Pod" | "Container" | "PersistentVolumeClaim");
@@ -224,7 +219,7 @@ pub fn limit_range_type(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
 }
 
 /// One kind of limit: its resources are known, its amounts fit each other.
-pub fn limit_range_item(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn limit_range_item(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let kind = read::text(object, "type");
     let mut names = BTreeSet::new();
     for field in ["max", "min"] {
@@ -249,13 +244,7 @@ pub fn limit_range_item(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
     }
 }
 
-fn limit_names(
-    object: &Map<String, Value>,
-    field: &str,
-    path: &FieldPath,
-    names: &mut BTreeSet<String>,
-    errors: &mut Errors,
-) {
+fn limit_names(object: &Object, field: &str, path: &FieldPath, names: &mut BTreeSet<String>, errors: &mut Errors) {
     let contained = matches!(read::text(object, "type"), "Pod" | "Container");
     for name in read::map(object, field).into_iter().flat_map(Map::keys) {
         let found = if contained { quantities::container_resource_name(name) } else { quantities::resource_name(name) };
@@ -265,7 +254,7 @@ fn limit_names(
 }
 
 /// What one limit says about one resource.
-fn limit_amounts(object: &Map<String, Value>, name: &str, pod: bool, path: &FieldPath, errors: &mut Errors) {
+fn limit_amounts(object: &Object, name: &str, pod: bool, path: &FieldPath, errors: &mut Errors) {
     let of = |field: &str| {
         let value = read::map(object, field).and_then(|list| list.get(name))?;
         Some((quantities::amount(value).billionths, quantities::text_of(value)))

@@ -1,70 +1,72 @@
 //! How hooks look into objects: loosely, without a panic, a missing or mistyped field being the zero value of its type.
 //! The schema has refused wrong types before a hook runs.
 
+use std::sync::LazyLock;
+
+use pawl_meta::object::Object;
 use serde_json::{Map, Value};
 
+use crate::rules::is_zero;
+
 /// The text of a field, empty when absent.
-pub fn text<'a>(object: &'a Map<String, Value>, field: &str) -> &'a str {
+pub fn text<'a>(object: &'a Object, field: &str) -> &'a str {
     object.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The number of a field, zero when absent.
-pub fn number(object: &Map<String, Value>, field: &str) -> i64 {
+pub fn number(object: &Object, field: &str) -> i64 {
     object.get(field).and_then(Value::as_i64).unwrap_or_default()
 }
 
 /// Whether a field is true.
-pub fn truth(object: &Map<String, Value>, field: &str) -> bool {
+pub fn truth(object: &Object, field: &str) -> bool {
     object.get(field).and_then(Value::as_bool).unwrap_or_default()
 }
 
 /// The items of a field, none when absent.
-pub fn list<'a>(object: &'a Map<String, Value>, field: &str) -> &'a [Value] {
+pub fn list<'a>(object: &'a Object, field: &str) -> &'a [Value] {
     object.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// The object in a field.
-pub fn map<'a>(object: &'a Map<String, Value>, field: &str) -> Option<&'a Map<String, Value>> {
+pub fn map<'a>(object: &'a Object, field: &str) -> Option<&'a Object> {
     object.get(field).and_then(Value::as_object)
 }
 
+/// The object in a field, an empty one when absent.
+pub fn within<'a>(object: &'a Object, field: &str) -> &'a Object {
+    static EMPTY: LazyLock<Object> = LazyLock::new(Object::new);
+    map(object, field).unwrap_or(&EMPTY)
+}
+
+/// The annotations of an object.
+pub fn annotations(object: &Object) -> &Object {
+    within(within(object, "metadata"), "annotations")
+}
+
 /// The object below a path of fields.
-pub fn deep<'a>(object: &'a Map<String, Value>, fields: &[&str]) -> Option<&'a Map<String, Value>> {
+pub fn deep<'a>(object: &'a Object, fields: &[&str]) -> Option<&'a Object> {
     fields.iter().try_fold(object, |at, field| map(at, field))
 }
 
 /// The objects among the items of a field, with their places.
-pub fn objects<'a>(
-    object: &'a Map<String, Value>,
-    field: &str,
-) -> impl Iterator<Item = (usize, &'a Map<String, Value>)> {
+pub fn objects<'a>(object: &'a Object, field: &str) -> impl Iterator<Item = (usize, &'a Object)> {
     list(object, field).iter().enumerate().filter_map(|(at, item)| item.as_object().map(|item| (at, item)))
 }
 
 /// Whether a field is present and not null: what a Go pointer tells.
-pub fn present(object: &Map<String, Value>, field: &str) -> bool {
+pub fn present(object: &Object, field: &str) -> bool {
     object.get(field).is_some_and(|value| !value.is_null())
 }
 
 /// Whether two fields hold the same, absent being the same as null, and as an empty text, list or map.
-pub fn same(one: &Map<String, Value>, other: &Map<String, Value>, field: &str) -> bool {
-    let of = |object: &Map<String, Value>| object.get(field).filter(|value| !is_zero(value)).cloned();
+pub fn same(one: &Object, other: &Object, field: &str) -> bool {
+    let of = |object: &Object| object.get(field).filter(|value| !is_zero(value)).cloned();
     of(one) == of(other)
 }
 
-fn is_zero(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Bool(truth) => !truth,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-    }
-}
-
 /// The object in a field, made when absent; nothing when something else stands there.
-pub fn map_mut<'a>(object: &'a mut Map<String, Value>, field: &str) -> Option<&'a mut Map<String, Value>> {
+pub fn map_mut<'a>(object: &'a mut Object, field: &str) -> Option<&'a mut Object> {
     let value = object.entry(field).or_insert_with(|| Value::Object(Map::new()));
     if value.is_null() {
         *value = Value::Object(Map::new());
@@ -73,13 +75,13 @@ pub fn map_mut<'a>(object: &'a mut Map<String, Value>, field: &str) -> Option<&'
 }
 
 /// Sets a field that is not set.
-pub fn default_to(object: &mut Map<String, Value>, field: &str, value: impl Into<Value>) {
+pub fn default_to(object: &mut Object, field: &str, value: impl Into<Value>) {
     if object.get(field).is_none_or(is_zero) {
         object.insert(field.to_string(), value.into());
     }
 }
 
 /// The items of a list of texts.
-pub fn texts<'a>(object: &'a Map<String, Value>, field: &str) -> Vec<&'a str> {
+pub fn texts<'a>(object: &'a Object, field: &str) -> Vec<&'a str> {
     list(object, field).iter().filter_map(Value::as_str).collect()
 }

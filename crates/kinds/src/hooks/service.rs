@@ -1,17 +1,18 @@
 //! What rules cannot say about Service: fields that depend on its type, addresses that exist in the singular and in the
 //! plural, families, and what an update may change of them. Numbers and addresses themselves are allocated elsewhere.
 
+use pawl_meta::object::Object;
 use pawl_meta::{ErrorKind, FieldError};
 use serde_json::{Map, Value, json};
 
-use super::network::{ingress_address, ingress_hostname, known_ingress_ips};
+use super::network::ingress_points;
 use super::read;
 use super::report::each;
 use crate::formats;
 use crate::rules::{Check, Errors, FieldPath};
 
 /// Affinity to clients lasts three hours unless said otherwise.
-pub fn service_client_ip_timeout(object: &mut Map<String, Value>) {
+pub fn service_client_ip_timeout(object: &mut Object) {
     let Some(spec) = read::map_mut(object, "spec") else { return };
     if read::text(spec, "sessionAffinity") != "ClientIP" {
         return;
@@ -24,7 +25,7 @@ pub fn service_client_ip_timeout(object: &mut Map<String, Value>) {
 }
 
 /// An address that a load balancer reports is a virtual one unless said otherwise.
-pub fn service_ip_modes(object: &mut Map<String, Value>) {
+pub fn service_ip_modes(object: &mut Object) {
     if read::map(object, "spec").is_none_or(|spec| read::text(spec, "type") != "LoadBalancer") {
         return;
     }
@@ -37,7 +38,7 @@ pub fn service_ip_modes(object: &mut Map<String, Value>) {
 }
 
 /// A client that knows only the singular field gets the plural one filled in.
-pub fn service_cluster_ips(object: &mut Map<String, Value>) {
+pub fn service_cluster_ips(object: &mut Object) {
     let Some(spec) = read::map_mut(object, "spec") else { return };
     let address = read::text(spec, "clusterIP").to_string();
     if !address.is_empty() && read::list(spec, "clusterIPs").is_empty() {
@@ -47,7 +48,7 @@ pub fn service_cluster_ips(object: &mut Map<String, Value>) {
 
 /// The families of a new service on a server that gives out IPv4 addresses only: what its addresses say, else IPv4. A
 /// headless service without a selector is of both.
-pub fn service_ip_families(object: &mut Map<String, Value>) {
+pub fn service_ip_families(object: &mut Object) {
     let Some(spec) = read::map_mut(object, "spec") else { return };
     if read::text(spec, "type") == "ExternalName" {
         return;
@@ -73,7 +74,7 @@ pub fn service_ip_families(object: &mut Map<String, Value>) {
 
 /// What was allocated stays when an update does not name it: addresses, families, node ports (by the port's name) and
 /// the health check port; and the two address fields follow each other.
-pub fn service_keep_allocated(new: &mut Map<String, Value>, old: &Map<String, Value>) {
+pub fn service_keep_allocated(new: &mut Object, old: &Object) {
     let Some(old) = read::map(old, "spec") else { return };
     let Some(spec) = read::map_mut(new, "spec") else { return };
     keep_addresses(spec, old);
@@ -97,7 +98,7 @@ pub fn service_keep_allocated(new: &mut Map<String, Value>, old: &Map<String, Va
 }
 
 /// A service that had none gets its families as a new one does.
-fn default_families(spec: &mut Map<String, Value>) {
+fn default_families(spec: &mut Object) {
     let mut object = Map::new();
     object.insert("spec".to_string(), Value::Object(std::mem::take(spec)));
     service_ip_families(&mut object);
@@ -106,7 +107,7 @@ fn default_families(spec: &mut Map<String, Value>) {
     }
 }
 
-fn keep_addresses(spec: &mut Map<String, Value>, old: &Map<String, Value>) {
+fn keep_addresses(spec: &mut Object, old: &Object) {
     if read::text(old, "type") == "ExternalName" || read::text(spec, "type") == "ExternalName" {
         return;
     }
@@ -119,7 +120,7 @@ fn keep_addresses(spec: &mut Map<String, Value>, old: &Map<String, Value>) {
 }
 
 /// Whoever changes the singular field alone means the plural one too.
-fn follow_address(spec: &mut Map<String, Value>, old: &Map<String, Value>) {
+fn follow_address(spec: &mut Object, old: &Object) {
     let (now, before) = (read::text(spec, "clusterIP").to_string(), read::text(old, "clusterIP"));
     if read::list(spec, "clusterIPs").is_empty() && !read::list(old, "clusterIPs").is_empty() && now == before {
         copy(spec, old, "clusterIPs");
@@ -134,7 +135,7 @@ fn follow_address(spec: &mut Map<String, Value>, old: &Map<String, Value>) {
     }
 }
 
-fn keep_node_ports(spec: &mut Map<String, Value>, old: &Map<String, Value>) {
+fn keep_node_ports(spec: &mut Object, old: &Object) {
     if !keeps_node_ports(old) || !keeps_node_ports(spec) {
         return;
     }
@@ -154,7 +155,7 @@ fn keep_node_ports(spec: &mut Map<String, Value>, old: &Map<String, Value>) {
 }
 
 /// Choosing one family, and changing nothing else, gives up the second.
-fn shrink_to_single_stack(spec: &mut Map<String, Value>, old: &Map<String, Value>) {
+fn shrink_to_single_stack(spec: &mut Object, old: &Object) {
     if read::text(spec, "ipFamilyPolicy") != "SingleStack" {
         return;
     }
@@ -168,7 +169,7 @@ fn shrink_to_single_stack(spec: &mut Map<String, Value>, old: &Map<String, Value
 }
 
 /// A change of type takes away what the new type cannot have, as far as the update left it unchanged.
-pub fn service_drop_type_fields(new: &mut Map<String, Value>, old: &Map<String, Value>) {
+pub fn service_drop_type_fields(new: &mut Object, old: &Object) {
     let balanced = read::map(new, "spec").is_some_and(|spec| read::text(spec, "type") == "LoadBalancer");
     if let Some(before) = read::map(old, "spec")
         && let Some(spec) = read::map_mut(new, "spec")
@@ -180,8 +181,8 @@ pub fn service_drop_type_fields(new: &mut Map<String, Value>, old: &Map<String, 
     }
 }
 
-fn drop_type_fields(spec: &mut Map<String, Value>, old: &Map<String, Value>) {
-    let is = |object: &Map<String, Value>, kind: &str| read::text(object, "type") == kind;
+fn drop_type_fields(spec: &mut Object, old: &Object) {
+    let is = |object: &Object, kind: &str| read::text(object, "type") == kind;
     if !is(old, "ExternalName") && is(spec, "ExternalName") {
         if read::same(spec, old, "clusterIP") && read::same(spec, old, "clusterIPs") {
             spec.remove("clusterIP");
@@ -191,7 +192,7 @@ fn drop_type_fields(spec: &mut Map<String, Value>, old: &Map<String, Value>) {
         drop_if_same(spec, old, "ipFamilyPolicy");
         spec.remove("internalTrafficPolicy");
     }
-    let has_ports = |object: &Map<String, Value>| is(object, "NodePort") || is(object, "LoadBalancer");
+    let has_ports = |object: &Object| is(object, "NodePort") || is(object, "LoadBalancer");
     let before = node_ports(old);
     let unneeded = has_ports(old) && !has_ports(spec) && node_ports(spec).iter().all(|port| before.contains(port));
     if unneeded && let Some(ports) = spec.get_mut("ports").and_then(Value::as_array_mut) {
@@ -212,12 +213,7 @@ fn drop_type_fields(spec: &mut Map<String, Value>, old: &Map<String, Value>) {
 }
 
 /// The two annotations about topology agree.
-pub fn service_topology_annotations(
-    _cx: &Check<'_>,
-    object: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
+pub fn service_topology_annotations(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let (mode, hints) = ("service.kubernetes.io/topology-mode", "service.kubernetes.io/topology-aware-hints");
     let Some(annotations) = read::deep(object, &["metadata", "annotations"]) else { return };
     if let (Some(one), Some(other)) = (annotations.get(mode), annotations.get(hints))
@@ -229,9 +225,8 @@ pub fn service_topology_annotations(
 }
 
 /// What a service must have by its type: ports, an address, a name.
-pub fn service_shape(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let empty = Map::new();
-    let spec = read::map(object, "spec").unwrap_or(&empty);
+pub fn service_shape(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let spec = read::within(object, "spec");
     let at = path.child("spec");
     let kind = read::text(spec, "type");
     if read::list(spec, "ports").is_empty() && !headless(spec) && kind != "ExternalName" {
@@ -259,9 +254,8 @@ pub fn service_shape(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldP
 }
 
 /// Addresses in both fields, families and policy fit each other.
-pub fn service_cluster_ip_fields(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let empty = Map::new();
-    let spec = read::map(object, "spec").unwrap_or(&empty);
+pub fn service_cluster_ip_fields(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let spec = read::within(object, "spec");
     if read::text(spec, "type") == "ExternalName" {
         return;
     }
@@ -288,7 +282,7 @@ fn address_fields_agree(single: &str, addresses: &[&str], at: &FieldPath, errors
     }
 }
 
-fn family_fields(spec: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn family_fields(spec: &Object, at: &FieldPath, errors: &mut Errors) {
     let mut seen = Vec::new();
     for (index, family) in read::texts(spec, "ipFamilies").into_iter().enumerate() {
         let at = at.child("ipFamilies").index(index);
@@ -333,7 +327,7 @@ fn addresses_valid(addresses: &[&str], known: &[&str], at: &FieldPath, errors: &
     valid
 }
 
-fn addresses_fit_families(spec: &Map<String, Value>, addresses: &[&str], at: &FieldPath, errors: &mut Errors) {
+fn addresses_fit_families(spec: &Object, addresses: &[&str], at: &FieldPath, errors: &mut Errors) {
     let six = addresses.iter().filter(|address| address.contains(':')).count();
     if addresses.len() > 1 && (six == 0 || six == addresses.len() || addresses.len() > 2) {
         errors.invalid(at, json!(addresses), "may specify no more than one IP for each IP family");
@@ -355,7 +349,7 @@ fn addresses_fit_families(spec: &Map<String, Value>, addresses: &[&str], at: &Fi
 }
 
 /// External addresses are real ones; those that the old object had are only looked at for what they are.
-pub fn service_external_ips(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn service_external_ips(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(spec) = read::map(object, "spec") else { return };
     let known = old_spec(cx).map(|old| read::texts(old, "externalIPs")).unwrap_or_default();
     let at = path.child("spec").child("externalIPs");
@@ -368,7 +362,7 @@ pub fn service_external_ips(cx: &Check<'_>, object: &Map<String, Value>, path: &
 }
 
 /// Node ports need a type that has them; node ports and ports are unique per protocol.
-pub fn service_port_numbers(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn service_port_numbers(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(spec) = read::map(object, "spec") else { return };
     let at = path.child("spec").child("ports");
     if read::text(spec, "type") == "ClusterIP" {
@@ -412,9 +406,8 @@ fn bare_port(protocol: &str, port: i64) -> String {
 }
 
 /// The ranges that a load balancer serves, in the field or in the annotation before it.
-pub fn service_source_ranges(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let empty = Map::new();
-    let spec = read::map(object, "spec").unwrap_or(&empty);
+pub fn service_source_ranges(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let spec = read::within(object, "spec");
     let balanced = read::text(spec, "type") == "LoadBalancer";
     let only = "may only be used when `type` is 'LoadBalancer'";
     let ranges = read::texts(spec, "loadBalancerSourceRanges");
@@ -432,12 +425,7 @@ pub fn service_source_ranges(cx: &Check<'_>, object: &Map<String, Value>, path: 
         return;
     }
     let key = "service.beta.kubernetes.io/load-balancer-source-ranges";
-    let annotation = |object: &Map<String, Value>| {
-        read::deep(object, &["metadata", "annotations"])
-            .and_then(|all| all.get(key))
-            .and_then(Value::as_str)
-            .map(str::to_string)
-    };
+    let annotation = |object: &Object| read::annotations(object).get(key).and_then(Value::as_str).map(str::to_string);
     let Some(value) = annotation(object) else { return };
     let at = path.child("metadata").child("annotations").key(key);
     if !balanced {
@@ -453,9 +441,8 @@ pub fn service_source_ranges(cx: &Check<'_>, object: &Map<String, Value>, path: 
 }
 
 /// The policy for traffic from outside, and the port that goes with the local one.
-pub fn service_external_traffic(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let empty = Map::new();
-    let spec = read::map(object, "spec").unwrap_or(&empty);
+pub fn service_external_traffic(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let spec = read::within(object, "spec");
     let at = path.child("spec").child("externalTrafficPolicy");
     let policy = read::text(spec, "externalTrafficPolicy");
     match (externally_accessible(spec), policy) {
@@ -478,13 +465,8 @@ pub fn service_external_traffic(_cx: &Check<'_>, object: &Map<String, Value>, pa
 }
 
 /// The points through which a load balancer can be reached.
-pub fn service_status_ingress(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let Some(balancer) = read::deep(object, &["status", "loadBalancer"]) else { return };
-    let known = known_ingress_ips(cx);
-    let at = path.child("status").child("loadBalancer").child("ingress");
-    for (index, ingress) in read::objects(balancer, "ingress") {
-        let at = at.index(index);
-        ingress_address(ingress, &known, &at, errors);
+pub fn service_status_ingress(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    ingress_points(cx, object, path, errors, |ingress, at, errors| {
         let (ip, mode) = (read::text(ingress, "ip"), read::text(ingress, "ipMode"));
         match (read::present(ingress, "ipMode"), ip.is_empty()) {
             (false, false) => errors.required(&at.child("ipMode"), "must be specified when `ip` is set"),
@@ -494,18 +476,11 @@ pub fn service_status_ingress(cx: &Check<'_>, object: &Map<String, Value>, path:
             }
             _ => {}
         }
-        ingress_hostname(ingress, &at, errors);
-    }
+    });
 }
 
 /// An address stays; the second one may come and, with the policy saying so, go.
-pub fn service_cluster_ips_update(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
+pub fn service_cluster_ips_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some([new, old]) = both_addressed(new, old) else { return };
     if headless(new) && headless(old) {
         return;
@@ -533,13 +508,7 @@ pub fn service_cluster_ips_update(
 }
 
 /// A family stays; the second one may come and, with the policy saying so, go.
-pub fn service_ip_families_update(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
+pub fn service_ip_families_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some([new, old]) = both_addressed(new, old) else { return };
     if headless(new) || headless(old) {
         return;
@@ -566,7 +535,7 @@ pub fn service_ip_families_update(
     }
 }
 
-fn released(spec: &Map<String, Value>, detail: &str, path: &FieldPath, errors: &mut Errors) {
+fn released(spec: &Object, detail: &str, path: &FieldPath, errors: &mut Errors) {
     if read::text(spec, "ipFamilyPolicy") != "SingleStack" {
         let policy = spec.get("ipFamilyPolicy").cloned().unwrap_or(Value::Null);
         errors.invalid(&path.child("spec").child("ipFamilyPolicy"), policy, detail);
@@ -576,8 +545,8 @@ fn released(spec: &Map<String, Value>, detail: &str, path: &FieldPath, errors: &
 /// The class of a load balancer stays, and has the form of a name.
 pub fn service_load_balancer_class_update(
     _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
+    new: &Object,
+    old: &Object,
     path: &FieldPath,
     errors: &mut Errors,
 ) {
@@ -602,13 +571,7 @@ pub fn service_load_balancer_class_update(
 }
 
 /// The health check port stays as long as there is one.
-pub fn service_health_port_update(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
+pub fn service_health_port_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
     let (Some(new), Some(old)) = (read::map(new, "spec"), read::map(old, "spec")) else { return };
     if needs_health_port(new) && needs_health_port(old) && !read::same(new, old, "healthCheckNodePort") {
         errors.forbidden(&path.child("spec").child("healthCheckNodePort"), "field is immutable");
@@ -616,17 +579,17 @@ pub fn service_health_port_update(
 }
 
 /// The specs of a service before and after, when both have addresses.
-fn both_addressed<'a>(new: &'a Map<String, Value>, old: &'a Map<String, Value>) -> Option<[&'a Map<String, Value>; 2]> {
+fn both_addressed<'a>(new: &'a Object, old: &'a Object) -> Option<[&'a Object; 2]> {
     let (new, old) = (read::map(new, "spec")?, read::map(old, "spec")?);
-    let external = |spec: &Map<String, Value>| read::text(spec, "type") == "ExternalName";
+    let external = |spec: &Object| read::text(spec, "type") == "ExternalName";
     (!external(new) && !external(old)).then_some([new, old])
 }
 
-fn headless(spec: &Map<String, Value>) -> bool {
+fn headless(spec: &Object) -> bool {
     read::texts(spec, "clusterIPs") == ["None"]
 }
 
-fn externally_accessible(spec: &Map<String, Value>) -> bool {
+fn externally_accessible(spec: &Object) -> bool {
     match read::text(spec, "type") {
         "LoadBalancer" | "NodePort" => true,
         "ClusterIP" => !read::list(spec, "externalIPs").is_empty(),
@@ -634,11 +597,11 @@ fn externally_accessible(spec: &Map<String, Value>) -> bool {
     }
 }
 
-fn needs_health_port(spec: &Map<String, Value>) -> bool {
+fn needs_health_port(spec: &Object) -> bool {
     read::text(spec, "type") == "LoadBalancer" && read::text(spec, "externalTrafficPolicy") == "Local"
 }
 
-fn keeps_node_ports(spec: &Map<String, Value>) -> bool {
+fn keeps_node_ports(spec: &Object) -> bool {
     match read::text(spec, "type") {
         "NodePort" => true,
         "LoadBalancer" => !matches!(spec.get("allocateLoadBalancerNodePorts"), Some(Value::Bool(false))),
@@ -646,25 +609,25 @@ fn keeps_node_ports(spec: &Map<String, Value>) -> bool {
     }
 }
 
-fn node_ports(spec: &Map<String, Value>) -> Vec<i64> {
+fn node_ports(spec: &Object) -> Vec<i64> {
     read::objects(spec, "ports").map(|(_, port)| read::number(port, "nodePort")).filter(|port| *port != 0).collect()
 }
 
-fn old_spec<'a>(cx: &Check<'a>) -> Option<&'a Map<String, Value>> {
+fn old_spec<'a>(cx: &Check<'a>) -> Option<&'a Object> {
     cx.old.and_then(|old| read::map(old, "spec"))
 }
 
-fn is_set(object: &Map<String, Value>, field: &str) -> bool {
+fn is_set(object: &Object, field: &str) -> bool {
     object.get(field).is_some_and(|value| !value.is_null() && *value != json!([]) && *value != json!(""))
 }
 
-fn copy(spec: &mut Map<String, Value>, old: &Map<String, Value>, field: &str) {
+fn copy(spec: &mut Object, old: &Object, field: &str) {
     if let Some(value) = old.get(field) {
         spec.insert(field.to_string(), value.clone());
     }
 }
 
-fn drop_if_same(spec: &mut Map<String, Value>, old: &Map<String, Value>, field: &str) {
+fn drop_if_same(spec: &mut Object, old: &Object, field: &str) {
     if read::same(spec, old, field) {
         spec.remove(field);
     }

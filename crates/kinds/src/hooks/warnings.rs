@@ -3,7 +3,8 @@
 
 use std::net::Ipv6Addr;
 
-use serde_json::{Map, Value};
+use pawl_meta::object::Object;
+use serde_json::Map;
 
 use super::certificates::pem_types;
 use super::pods::warnings::{deprecated_label, selector_term};
@@ -11,12 +12,7 @@ use super::{quantities, read};
 use crate::rules::{Check, FieldPath};
 
 /// Labels of nodes in the topologies of a storage class.
-pub fn class_topology_labels(
-    _cx: &Check<'_>,
-    object: &Map<String, Value>,
-    path: &FieldPath,
-    warnings: &mut Vec<String>,
-) {
+pub fn class_topology_labels(_cx: &Check<'_>, object: &Object, path: &FieldPath, warnings: &mut Vec<String>) {
     for (index, term) in read::objects(object, "allowedTopologies") {
         let at = path.child("allowedTopologies").index(index).child("matchLabelExpressions");
         for (place, expression) in read::objects(term, "matchLabelExpressions") {
@@ -28,12 +24,7 @@ pub fn class_topology_labels(
 }
 
 /// Labels of nodes in the affinity of a volume.
-pub fn volume_affinity_labels(
-    _cx: &Check<'_>,
-    object: &Map<String, Value>,
-    path: &FieldPath,
-    warnings: &mut Vec<String>,
-) {
+pub fn volume_affinity_labels(_cx: &Check<'_>, object: &Object, path: &FieldPath, warnings: &mut Vec<String>) {
     let Some(required) = read::deep(object, &["spec", "nodeAffinity", "required"]) else { return };
     let at = path.child("spec").child("nodeAffinity").child("required").child("nodeSelectorTerms");
     for (index, term) in read::objects(required, "nodeSelectorTerms") {
@@ -42,12 +33,7 @@ pub fn volume_affinity_labels(
 }
 
 /// Labels of nodes in the topology of a capacity.
-pub fn capacity_topology_labels(
-    _cx: &Check<'_>,
-    object: &Map<String, Value>,
-    path: &FieldPath,
-    warnings: &mut Vec<String>,
-) {
+pub fn capacity_topology_labels(_cx: &Check<'_>, object: &Object, path: &FieldPath, warnings: &mut Vec<String>) {
     let Some(selector) = read::map(object, "nodeTopology") else { return };
     let at = path.child("nodeTopology");
     selector_term(selector, false, &at, warnings);
@@ -59,12 +45,7 @@ pub fn capacity_topology_labels(
 }
 
 /// Labels of nodes that a runtime class asks for.
-pub fn runtime_class_labels(
-    _cx: &Check<'_>,
-    object: &Map<String, Value>,
-    path: &FieldPath,
-    warnings: &mut Vec<String>,
-) {
+pub fn runtime_class_labels(_cx: &Check<'_>, object: &Object, path: &FieldPath, warnings: &mut Vec<String>) {
     let selector = read::deep(object, &["scheduling", "nodeSelector"]);
     for text in selector.into_iter().flat_map(Map::keys).filter_map(|label| deprecated_label(label)) {
         warnings.push(format!("{}: {text}", path.child("scheduling").child("nodeSelector")));
@@ -72,7 +53,7 @@ pub fn runtime_class_labels(
 }
 
 /// Parts of a byte in the sizes of a claim.
-pub fn claim_fractions(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, warnings: &mut Vec<String>) {
+pub fn claim_fractions(_cx: &Check<'_>, object: &Object, path: &FieldPath, warnings: &mut Vec<String>) {
     let Some(resources) = read::deep(object, &["spec", "resources"]) else { return };
     for field in ["requests", "limits"] {
         let Some(size) = read::map(resources, field).and_then(|sizes| sizes.get("storage")) else { continue };
@@ -85,7 +66,7 @@ pub fn claim_fractions(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fiel
 }
 
 /// A certificate and its key are PEM. Whether they belong together is not looked at.
-pub fn secret_key_pair(_cx: &Check<'_>, object: &Map<String, Value>, _path: &FieldPath, warnings: &mut Vec<String>) {
+pub fn secret_key_pair(_cx: &Check<'_>, object: &Object, _path: &FieldPath, warnings: &mut Vec<String>) {
     let Some(data) = read::map(object, "data").filter(|_| read::text(object, "type") == "kubernetes.io/tls") else {
         return;
     };
@@ -130,7 +111,7 @@ fn no_key(types: &[String]) -> Option<String> {
 }
 
 /// IPv6 networks of a policy that are not written in the shortest form.
-pub fn policy_networks(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, warnings: &mut Vec<String>) {
+pub fn policy_networks(_cx: &Check<'_>, object: &Object, path: &FieldPath, warnings: &mut Vec<String>) {
     let Some(spec) = read::map(object, "spec") else { return };
     for (rules, peers) in [("ingress", "from"), ("egress", "to")] {
         for (rule_index, rule) in read::objects(spec, rules) {

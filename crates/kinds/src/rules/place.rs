@@ -147,7 +147,7 @@ fn walk<'v>(
 }
 
 /// Whether Go would call a value zero.
-pub(super) fn is_zero(value: &Value) -> bool {
+pub(crate) fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Bool(truth) => !truth,

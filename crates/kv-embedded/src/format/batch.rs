@@ -4,7 +4,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use pawl_kv::{Event, KeyValue, Revision};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::{Reader, seal};
+use super::{Reader, seal, sealed};
 
 /// What the payload of a batch means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,22 +35,20 @@ impl BatchHeader {
 
     /// Reads the header of a batch at `offset` of a segment with this salt.
     pub fn decode(bytes: &[u8], salt: u64, offset: u64) -> Option<Self> {
-        let header = bytes.get(..Self::SIZE)?;
-        let mut read = Reader(header);
-        if read.u32()? != Self::MAGIC {
-            return None;
-        }
-        let length = read.u32()?;
-        let first_revision = read.u64()?;
-        let count = read.u32()?;
-        let kind = match read.u32()? {
-            0 => BatchKind::Writes,
-            1 => BatchKind::Compaction,
-            _ => return None,
-        };
-        let decoded = Self { kind, length, first_revision, count, time: read.u64()?, payload_checksum: read.u64()? };
-        read.seal(header, salt.wrapping_add(offset))?;
-        Some(decoded)
+        sealed(bytes, Self::SIZE, salt.wrapping_add(offset), |read| {
+            if read.u32()? != Self::MAGIC {
+                return None;
+            }
+            let length = read.u32()?;
+            let first_revision = read.u64()?;
+            let count = read.u32()?;
+            let kind = match read.u32()? {
+                0 => BatchKind::Writes,
+                1 => BatchKind::Compaction,
+                _ => return None,
+            };
+            Some(Self { kind, length, first_revision, count, time: read.u64()?, payload_checksum: read.u64()? })
+        })
     }
 
     /// A header whose checksum nobody looks at.

@@ -43,16 +43,53 @@ impl<'a> Reader<'a> {
         Some(u64::from_le_bytes(*taken))
     }
 
-    /// Reads the last field of a header: the checksum of everything before it.
-    fn seal(&mut self, header: &[u8], seed: u64) -> Option<()> {
-        let covered = header.len().checked_sub(self.0.len())?;
-        (self.u64()? == xxh3_64_with_seed(header.get(..covered)?, seed)).then_some(())
+    /// The numbers that follow.
+    fn u64s<const N: usize>(&mut self) -> Option<[u64; N]> {
+        let mut numbers = [0; N];
+        for number in &mut numbers {
+            *number = self.u64()?;
+        }
+        Some(numbers)
     }
 }
 
+/// Ends a header with the checksum of everything before.
 fn seal(header: &mut Vec<u8>, seed: u64) {
     let checksum = xxh3_64_with_seed(header, seed);
     header.put_u64_le(checksum);
+}
+
+/// Reads a header of `size` bytes whose last field is the checksum of everything before it.
+fn sealed<T>(bytes: &[u8], size: usize, seed: u64, read: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Option<T> {
+    let header = bytes.get(..size)?;
+    let mut reader = Reader(header);
+    let decoded = read(&mut reader)?;
+    let covered = header.len().checked_sub(reader.0.len())?;
+    (reader.u64()? == xxh3_64_with_seed(header.get(..covered)?, seed)).then_some(decoded)
+}
+
+/// The size of a [`file_head`] with so many numbers.
+const fn file_head_size(numbers: usize) -> usize {
+    24 + 8 * numbers
+}
+
+/// The head of a file: what it is, the version of the format, then numbers.
+fn file_head<const N: usize>(magic: &[u8; 8], numbers: [u64; N]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(file_head_size(N));
+    out.put_slice(magic);
+    out.put_u32_le(FORMAT_VERSION);
+    out.put_u32_le(0);
+    numbers.into_iter().for_each(|number| out.put_u64_le(number));
+    seal(&mut out, 0);
+    out
+}
+
+/// The numbers in the [`file_head`] of a file.
+fn read_file_head<const N: usize>(magic: &[u8; 8], bytes: &[u8]) -> Option<[u64; N]> {
+    sealed(bytes, file_head_size(N), 0, |read| {
+        let known = read.bytes(8)? == magic && read.u32()? == FORMAT_VERSION && read.u32()? == 0;
+        if known { read.u64s() } else { None }
+    })
 }
 
 /// The head of a segment file.
@@ -71,38 +108,17 @@ pub struct SegmentHeader {
 }
 
 impl SegmentHeader {
-    pub const SIZE: usize = 64;
+    pub const SIZE: usize = file_head_size(5);
     const MAGIC: &'static [u8; 8] = b"PAWLLOG\n";
 
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(Self::SIZE);
-        out.put_slice(Self::MAGIC);
-        out.put_u32_le(FORMAT_VERSION);
-        out.put_u32_le(0);
-        out.put_u64_le(self.number);
-        out.put_u64_le(self.salt);
-        out.put_u64_le(self.first_revision);
-        out.put_u64_le(self.previous_end);
-        out.put_u64_le(self.created);
-        seal(&mut out, 0);
-        out
+        let numbers = [self.number, self.salt, self.first_revision, self.previous_end, self.created];
+        file_head(Self::MAGIC, numbers)
     }
 
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let header = bytes.get(..Self::SIZE)?;
-        let mut read = Reader(header);
-        if read.bytes(8)? != Self::MAGIC || read.u32()? != FORMAT_VERSION || read.u32()? != 0 {
-            return None;
-        }
-        let decoded = Self {
-            number: read.u64()?,
-            salt: read.u64()?,
-            first_revision: read.u64()?,
-            previous_end: read.u64()?,
-            created: read.u64()?,
-        };
-        read.seal(header, 0)?;
-        Some(decoded)
+        let [number, salt, first_revision, previous_end, created] = read_file_head(Self::MAGIC, bytes)?;
+        Some(Self { number, salt, first_revision, previous_end, created })
     }
 }
 
@@ -131,13 +147,12 @@ impl Mark {
     }
 
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let whole = bytes.get(..Self::SIZE)?;
-        let mut read = Reader(whole);
-        if read.bytes(8)? != Self::MAGIC {
-            return None;
-        }
-        let decoded = Self { segment: read.u64()?, end: read.u64()?, revision: read.u64()? };
-        read.seal(whole, 0)?;
-        Some(decoded)
+        sealed(bytes, Self::SIZE, 0, |read| {
+            if read.bytes(8)? != Self::MAGIC {
+                return None;
+            }
+            let [segment, end, revision] = read.u64s()?;
+            Some(Self { segment, end, revision })
+        })
     }
 }

@@ -4,7 +4,7 @@ use bytes::BufMut;
 use pawl_kv::Revision;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::{FORMAT_VERSION, Reader, seal};
+use super::{Reader, file_head, file_head_size, read_file_head, seal, sealed};
 
 /// The head of a snapshot file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,31 +17,16 @@ pub struct SnapshotHeader {
 }
 
 impl SnapshotHeader {
-    pub const SIZE: usize = 56;
+    pub const SIZE: usize = file_head_size(4);
     const MAGIC: &'static [u8; 8] = b"PAWLSNP\n";
 
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(Self::SIZE);
-        out.put_slice(Self::MAGIC);
-        out.put_u32_le(FORMAT_VERSION);
-        out.put_u32_le(0);
-        out.put_u64_le(self.salt);
-        out.put_u64_le(self.revision);
-        out.put_u64_le(self.compacted);
-        out.put_u64_le(self.entries);
-        seal(&mut out, 0);
-        out
+        file_head(Self::MAGIC, [self.salt, self.revision, self.compacted, self.entries])
     }
 
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let header = bytes.get(..Self::SIZE)?;
-        let mut read = Reader(header);
-        if read.bytes(8)? != Self::MAGIC || read.u32()? != FORMAT_VERSION || read.u32()? != 0 {
-            return None;
-        }
-        let decoded = Self { salt: read.u64()?, revision: read.u64()?, compacted: read.u64()?, entries: read.u64()? };
-        read.seal(header, 0)?;
-        Some(decoded)
+        let [salt, revision, compacted, entries] = read_file_head(Self::MAGIC, bytes)?;
+        Some(Self { salt, revision, compacted, entries })
     }
 }
 
@@ -71,11 +56,9 @@ impl BlockHeader {
     }
 
     pub fn decode(bytes: &[u8], salt: u64, offset: u64) -> Option<Self> {
-        let header = bytes.get(..Self::SIZE)?;
-        let mut read = Reader(header);
-        let decoded = Self { length: read.u32()?, count: read.u32()?, payload_checksum: read.u64()? };
-        read.seal(header, salt.wrapping_add(offset))?;
-        Some(decoded)
+        sealed(bytes, Self::SIZE, salt.wrapping_add(offset), |read| {
+            Some(Self { length: read.u32()?, count: read.u32()?, payload_checksum: read.u64()? })
+        })
     }
 
     pub fn matches(&self, payload: &[u8], salt: u64, offset: u64) -> bool {

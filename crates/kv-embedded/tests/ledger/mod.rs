@@ -6,17 +6,29 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use fastrand::Rng;
 use futures::StreamExt;
+use pawl_kv::conformance::Effort;
 use pawl_kv::{Change, Error, Event, Expect, KeyValue, Kv, Outcome, RangeRequest, Revision, WatchMessage, Write};
 use pawl_kv_embedded::Store;
 
 /// Prints how to run a failed case again.
-pub struct Seed(pub u64);
+struct Seed(u64);
 
 impl Drop for Seed {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("failed with PAWL_SEED={}", self.0);
         }
+    }
+}
+
+/// Runs so many cases, or as many as a longer run wants, each with decisions and a number of its own.
+pub async fn cases(short: usize, mut case: impl AsyncFnMut(Rng, usize)) {
+    let effort = Effort::from_environment();
+    let mut done = 0;
+    while effort.wants(done, short) {
+        let seed = Seed(effort.seed.wrapping_add(done as u64));
+        case(Rng::with_seed(seed.0), done).await;
+        done += 1;
     }
 }
 

@@ -86,16 +86,7 @@ async fn send_back(stage: &Stage, kind: &Served, name: &str) {
     let (cx, body) = (context(), stored.to_string());
     let decoded = stage.registry.decode(&cx, kind, Encoding::Json, body.as_bytes(), FieldValidation::Strict);
     let object = decoded.map_err(|status| format!("{}\n{body}", status.message)).unwrap();
-    let request = UpdateRequest {
-        namespace: "n",
-        name,
-        subresource: "",
-        creates: false,
-        create_refused: None,
-        tracked: false,
-        replaces: true,
-        change: Box::new(move |_| Ok(object.clone())),
-    };
+    let request = UpdateRequest { replaces: true, ..UpdateRequest::new(("n", name), "", move |_| Ok(object.clone())) };
     let updated = stage.registry.update(&cx, kind, request).await;
     assert!(updated.is_ok(), "{}\n{body}", updated.err().unwrap().message);
 }

@@ -4,19 +4,19 @@
 use std::sync::OnceLock;
 
 use pawl_cel::{Env, Type};
-use serde_json::{Map, Value};
+use pawl_meta::object::Object;
 
 use crate::hooks::read;
 use crate::rules::{Check, Errors, FieldPath};
 
 /// The match conditions of a webhook.
-pub fn webhook_expressions(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn webhook_expressions(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     conditions(object, environments(), false, path, errors);
 }
 
 /// Every expression of a policy. Those of mutations make objects of types that only the policy's target tells: of them only the
 /// syntax is looked at.
-pub fn policy_expressions(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn policy_expressions(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let environments = environments();
     let params = read::present(object, "paramKind");
     conditions(object, environments, params, path, errors);
@@ -45,13 +45,7 @@ pub fn policy_expressions(_cx: &Check<'_>, object: &Map<String, Value>, path: &F
     }
 }
 
-fn conditions(
-    object: &Map<String, Value>,
-    environments: &Environments,
-    params: bool,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
+fn conditions(object: &Object, environments: &Environments, params: bool, path: &FieldPath, errors: &mut Errors) {
     for (index, condition) in read::objects(object, "matchConditions") {
         let at = path.child("matchConditions").index(index).child("expression");
         compile(read::text(condition, "expression"), environments.policy(params, false), &[Type::Bool], &at, errors);

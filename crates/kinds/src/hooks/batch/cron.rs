@@ -1,6 +1,7 @@
 //! Schedules and time zones, in the words of the parser that clients know.
 
-use serde_json::{Map, Value};
+use pawl_meta::object::Object;
+use serde_json::Value;
 
 use crate::hooks::read;
 use crate::rules::{Check, Errors, FieldPath};
@@ -26,12 +27,12 @@ const FIELDS: [Bounds; 5] = [
     Bounds { min: 0, max: 6, names: &WEEKDAYS },
 ];
 
-fn old_spec<'a>(cx: &'a Check<'_>) -> Option<&'a Map<String, Value>> {
+fn old_spec<'a>(cx: &'a Check<'_>) -> Option<&'a Object> {
     cx.old.and_then(|old| read::map(old, "spec"))
 }
 
 /// A schedule can be read, and leaves the time zone to its own field. Schedules that named one before may go on.
-pub fn cron_schedule(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn cron_schedule(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let schedule = read::text(object, "schedule");
     if schedule.is_empty() {
         return;
@@ -169,7 +170,7 @@ fn number(text: &str) -> Result<u64, String> {
 }
 
 /// A time zone that is set anew is one of the database, named exactly.
-pub fn cron_time_zone(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn cron_time_zone(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(zone) = object.get("timeZone").and_then(Value::as_str) else { return };
     if old_spec(cx).and_then(|old| old.get("timeZone")).and_then(Value::as_str) == Some(zone) {
         return;
@@ -202,7 +203,7 @@ fn is_zone_part(part: &str) -> bool {
 }
 
 /// The jobs of a CronJob get eleven characters more than its name.
-pub fn cron_job_name(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn cron_job_name(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let name = read::map(object, "metadata").map_or("", |meta| read::text(meta, "name"));
     if name.len() > 52 {
         errors.invalid(&path.child("metadata").child("name"), name, "must be no more than 52 characters");

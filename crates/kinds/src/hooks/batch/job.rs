@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use pawl_meta::object::Object;
 use serde_json::{Map, Value, json};
 
 use super::job_status::{condition, count_indexes};
@@ -14,11 +15,11 @@ use crate::rules::{Check, Errors, FieldPath, shown};
 const UID_LABELS: [&str; 2] = ["controller-uid", "batch.kubernetes.io/controller-uid"];
 const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
 
-fn template_labels(job: &Map<String, Value>) -> Option<&Map<String, Value>> {
+fn template_labels(job: &Object) -> Option<&Object> {
     read::deep(job, &["spec", "template", "metadata", "labels"])
 }
 
-fn copy_labels(job: &mut Map<String, Value>) {
+fn copy_labels(job: &mut Object) {
     let Some(labels) = template_labels(job).filter(|labels| !labels.is_empty()).cloned() else { return };
     if let Some(meta) = read::map_mut(job, "metadata") {
         read::default_to(meta, "labels", labels);
@@ -26,7 +27,7 @@ fn copy_labels(job: &mut Map<String, Value>) {
 }
 
 /// A Job without labels has those of its template. While the server's own are still to be added, that waits for them.
-pub fn job_labels(object: &mut Map<String, Value>) {
+pub fn job_labels(object: &mut Object) {
     let generated =
         template_labels(object).is_some_and(|labels| UID_LABELS.iter().any(|key| labels.contains_key(*key)));
     let manual = read::map(object, "spec").is_some_and(|spec| read::truth(spec, "manualSelector"));
@@ -36,7 +37,7 @@ pub fn job_labels(object: &mut Map<String, Value>) {
 }
 
 /// A new Job selects its pods by its own uid, unless the client brought a selector and takes care of it.
-pub fn job_generated_selector(object: &mut Map<String, Value>) {
+pub fn job_generated_selector(object: &mut Object) {
     let meta = |field: &str| read::map(object, "metadata").map_or("", |meta| read::text(meta, field)).to_string();
     let (name, uid) = (meta("name"), meta("uid"));
     let Some(Value::Object(spec)) = object.get_mut("spec") else { return };
@@ -60,14 +61,14 @@ pub fn job_generated_selector(object: &mut Map<String, Value>) {
 }
 
 /// The generated labels are what they must be, and the selector is about them.
-pub fn job_generated_labels(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn job_generated_labels(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let empty = Map::new();
-    let spec = read::map(object, "spec").unwrap_or(&empty);
+    let spec = read::within(object, "spec");
     let Some(selector) = read::map(spec, "selector") else { return };
     if read::truth(spec, "manualSelector") {
         return;
     }
-    let meta = read::map(object, "metadata").unwrap_or(&empty);
+    let meta = read::within(object, "metadata");
     let (name, uid) = (read::text(meta, "name"), read::text(meta, "uid"));
     if uid.is_empty() {
         errors.required(&path.child("metadata").child("uid"), "");
@@ -108,7 +109,7 @@ fn prefixed_labels_demanded(cx: &Check<'_>) -> bool {
 }
 
 /// Whether a selector takes labels; one that cannot be read takes them, as it is refused elsewhere.
-fn selects(selector: &Map<String, Value>, labels: &Map<String, Value>) -> bool {
+fn selects(selector: &Object, labels: &Object) -> bool {
     let matched = read::map(selector, "matchLabels");
     let all_match = matched.into_iter().flatten().all(|(key, value)| labels.get(key) == Some(value));
     all_match
@@ -126,9 +127,8 @@ fn selects(selector: &Map<String, Value>, labels: &Map<String, Value>) -> bool {
 }
 
 /// The last pod of an indexed Job still has a name that a host can have.
-pub fn job_pod_hostname(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let empty = Map::new();
-    let spec = read::map(object, "spec").unwrap_or(&empty);
+pub fn job_pod_hostname(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let spec = read::within(object, "spec");
     let completions = read::number(spec, "completions");
     if read::text(spec, "completionMode") != "Indexed" || completions <= 0 {
         return;
@@ -142,7 +142,7 @@ pub fn job_pod_hostname(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
 }
 
 /// How many indexes may fail and how many pods may run, for Jobs with many indexes.
-pub fn job_index_limits(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn job_index_limits(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     if read::text(object, "completionMode") != "Indexed" {
         return;
     }
@@ -173,12 +173,12 @@ pub fn job_index_limits(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
     }
 }
 
-fn enclosing_job<'a>(cx: &'a Check<'_>) -> Option<&'a Map<String, Value>> {
+fn enclosing_job<'a>(cx: &'a Check<'_>) -> Option<&'a Object> {
     cx.enclosing("batch.v1.JobSpec")
 }
 
 /// To fail an index there must be a limit per index.
-pub fn failure_rule_fail_index(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn failure_rule_fail_index(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let limited = enclosing_job(cx).is_some_and(|spec| read::present(spec, "backoffLimitPerIndex"));
     if read::text(object, "action") == "FailIndex" && !limited {
         errors.invalid(&path.child("action"), "FailIndex", "requires the backoffLimitPerIndex to be set");
@@ -186,7 +186,7 @@ pub fn failure_rule_fail_index(cx: &Check<'_>, object: &Map<String, Value>, path
 }
 
 /// A rule about one container names one of the template.
-pub fn failure_rule_container(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn failure_rule_container(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(name) = object.get("containerName").and_then(Value::as_str) else { return };
     let spec = enclosing_job(cx).and_then(|spec| read::deep(spec, &["template", "spec"]));
     let known = spec.is_some_and(|spec| {
@@ -201,7 +201,7 @@ pub fn failure_rule_container(cx: &Check<'_>, object: &Map<String, Value>, path:
 }
 
 /// Exit codes are listed in order, each once; success is not a failure.
-pub fn failure_rule_exit_codes(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn failure_rule_exit_codes(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let at = path.child("values");
     let codes: Vec<i64> = read::list(object, "values").iter().filter_map(Value::as_i64).collect();
     let mut seen = BTreeSet::new();
@@ -219,7 +219,7 @@ pub fn failure_rule_exit_codes(_cx: &Check<'_>, object: &Map<String, Value>, pat
 }
 
 /// What counts as success fits the number of completions.
-pub fn success_rule(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn success_rule(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let completions = enclosing_job(cx).map_or(0, |spec| read::number(spec, "completions"));
     let mut listed = None;
     if let Some(indexes) = object.get("succeededIndexes").and_then(Value::as_str) {
@@ -250,16 +250,9 @@ pub fn success_rule(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPat
 }
 
 /// Completions are fixed; those of an indexed Job move together with its parallelism.
-pub fn job_completions(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
-    let empty = Map::new();
-    let (after, before) = (read::map(new, "spec").unwrap_or(&empty), read::map(old, "spec").unwrap_or(&empty));
-    let number = |spec: &Map<String, Value>, field: &str| spec.get(field).and_then(Value::as_i64);
+pub fn job_completions(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+    let (after, before) = (read::within(new, "spec"), read::within(old, "spec"));
+    let number = |spec: &Object, field: &str| spec.get(field).and_then(Value::as_i64);
     let (now, then) = (number(after, "completions"), number(before, "completions"));
     if now == then {
         return;
@@ -275,15 +268,8 @@ pub fn job_completions(
 
 /// The template is fixed. While the Job is suspended and none of its pods run, where they go may change, and what they
 /// ask for.
-pub fn job_template(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
-    let empty = Map::new();
-    let (after, before) = (read::map(new, "spec").unwrap_or(&empty), read::map(old, "spec").unwrap_or(&empty));
+pub fn job_template(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+    let (after, before) = (read::within(new, "spec"), read::within(old, "spec"));
     let template = read::map(after, "template").cloned().unwrap_or_default();
     let mut allowed = read::map(before, "template").cloned().unwrap_or_default();
     let at = path.child("spec");
@@ -306,14 +292,13 @@ pub fn job_template(
     }
 }
 
-fn is_resting(old: &Map<String, Value>, before: &Map<String, Value>) -> bool {
-    let empty = Map::new();
-    let status = read::map(old, "status").unwrap_or(&empty);
+fn is_resting(old: &Object, before: &Object) -> bool {
+    let status = read::within(old, "status");
     let at_rest = !read::present(status, "startTime") || condition(status, "Suspended", "True");
     read::truth(before, "suspend") && at_rest && read::number(status, "active") == 0
 }
 
-fn allow_placement(allowed: &mut Map<String, Value>, template: &Map<String, Value>) {
+fn allow_placement(allowed: &mut Object, template: &Object) {
     let wanted = read::map(template, "spec").cloned().unwrap_or_default();
     let Some(spec) = read::map_mut(allowed, "spec") else { return };
     for field in ["nodeSelector", "tolerations", "schedulingGates"] {
@@ -325,9 +310,8 @@ fn allow_placement(allowed: &mut Map<String, Value>, template: &Map<String, Valu
     }
 }
 
-fn allow_resources(allowed: &mut Map<String, Value>, template: &Map<String, Value>) {
-    let empty = Map::new();
-    let wanted = read::map(template, "spec").unwrap_or(&empty);
+fn allow_resources(allowed: &mut Object, template: &Object) {
+    let wanted = read::within(template, "spec");
     let Some(spec) = read::map_mut(allowed, "spec") else { return };
     for field in ["containers", "initContainers"] {
         let new = read::list(wanted, field);
@@ -345,7 +329,7 @@ fn allow_resources(allowed: &mut Map<String, Value>, template: &Map<String, Valu
     }
 }
 
-fn take_over(object: &mut Map<String, Value>, field: &str, value: Option<&Value>) {
+fn take_over(object: &mut Object, field: &str, value: Option<&Value>) {
     match value {
         Some(value) => object.insert(field.to_string(), value.clone()),
         None => object.remove(field),
@@ -353,12 +337,12 @@ fn take_over(object: &mut Map<String, Value>, field: &str, value: Option<&Value>
 }
 
 /// What a client is warned of when it writes a Job.
-pub fn job_warnings(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, warnings: &mut Vec<String>) {
+pub fn job_warnings(cx: &Check<'_>, object: &Object, path: &FieldPath, warnings: &mut Vec<String>) {
     spec_warnings(cx, object, &["spec"], path, warnings);
 }
 
 /// What a client is warned of when it writes a CronJob.
-pub fn cron_job_warnings(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, warnings: &mut Vec<String>) {
+pub fn cron_job_warnings(cx: &Check<'_>, object: &Object, path: &FieldPath, warnings: &mut Vec<String>) {
     spec_warnings(cx, object, &["spec", "jobTemplate", "spec"], path, warnings);
     let schedule = read::map(object, "spec").map_or("", |spec| read::text(spec, "schedule"));
     if cx.old.is_some() && schedule.contains("TZ") {
@@ -369,13 +353,7 @@ pub fn cron_job_warnings(cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
     }
 }
 
-fn spec_warnings(
-    cx: &Check<'_>,
-    object: &Map<String, Value>,
-    fields: &[&str],
-    path: &FieldPath,
-    warnings: &mut Vec<String>,
-) {
+fn spec_warnings(cx: &Check<'_>, object: &Object, fields: &[&str], path: &FieldPath, warnings: &mut Vec<String>) {
     if cx.old.is_none() {
         let name = read::map(object, "metadata").map_or("", |meta| read::text(meta, "name"));
         name_as_host(name, "Pod names and hostnames", warnings);

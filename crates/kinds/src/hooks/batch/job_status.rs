@@ -3,20 +3,21 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value};
+use pawl_meta::object::Object;
+use serde_json::Value;
 
 use crate::hooks::pods::equal;
 use crate::hooks::read;
 use crate::rules::{Check, Errors, FieldPath};
 
 /// Whether a condition has a status.
-pub(crate) fn condition(status: &Map<String, Value>, kind: &str, wanted: &str) -> bool {
+pub(crate) fn condition(status: &Object, kind: &str, wanted: &str) -> bool {
     read::objects(status, "conditions")
         .any(|(_, condition)| read::text(condition, "type") == kind && read::text(condition, "status") == wanted)
 }
 
 /// Pods that ended and are not yet counted are named once, among successes and failures together.
-pub fn job_uncounted_pods(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn job_uncounted_pods(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(uncounted) = read::deep(object, &["status", "uncountedTerminatedPods"]) else { return };
     let at = path.child("status").child("uncountedTerminatedPods");
     let mut seen = BTreeSet::new();
@@ -34,8 +35,8 @@ pub fn job_uncounted_pods(_cx: &Check<'_>, object: &Map<String, Value>, path: &F
 
 /// A Job's status on one side of a change, with the questions that the rules ask.
 struct Side<'a> {
-    status: &'a Map<String, Value>,
-    spec: &'a Map<String, Value>,
+    status: &'a Object,
+    spec: &'a Object,
 }
 
 impl Side<'_> {
@@ -65,17 +66,10 @@ impl Side<'_> {
 }
 
 /// Changes of a Job's status that no controller makes.
-pub fn job_status_changes(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
-    let empty = Map::new();
-    let spec = read::map(old, "spec").unwrap_or(&empty);
-    let now = Side { status: read::map(new, "status").unwrap_or(&empty), spec };
-    let then = Side { status: read::map(old, "status").unwrap_or(&empty), spec };
+pub fn job_status_changes(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+    let spec = read::within(old, "spec");
+    let now = Side { status: read::within(new, "status"), spec };
+    let then = Side { status: read::within(old, "status"), spec };
     let at = path.child("status");
     conditions(&now, &then, &at, errors);
     times(&now, &then, &at, errors);

@@ -1,6 +1,7 @@
 //! Annotations that mean something for a pod: mirror pods, the cost of deletion, profiles of seccomp and AppArmor.
 
-use serde_json::{Map, Value};
+use pawl_meta::object::Object;
+use serde_json::Value;
 
 use super::{all_containers, volumes};
 use crate::hooks::read;
@@ -13,19 +14,18 @@ const SECCOMP_PREFIX: &str = "container.seccomp.security.alpha.kubernetes.io/";
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
 /// The annotations of a pod; the object is the pod.
-pub fn pod_annotations(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn pod_annotations(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     meaningful(cx, object, &path.child("metadata").child("annotations"), errors);
 }
 
 /// The annotations of a pod template; the paths carry no `metadata`.
-pub fn template_annotations(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn template_annotations(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     meaningful(cx, object, &path.child("annotations"), errors);
 }
 
-fn meaningful(cx: &Check<'_>, object: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
-    let empty = Map::new();
-    let annotations = read::deep(object, &["metadata", "annotations"]).unwrap_or(&empty);
-    let spec = read::map(object, "spec").unwrap_or(&empty);
+fn meaningful(cx: &Check<'_>, object: &Object, at: &FieldPath, errors: &mut Errors) {
+    let annotations = read::annotations(object);
+    let spec = read::within(object, "spec");
     if annotations.contains_key(MIRROR) && read::text(spec, "nodeName").is_empty() {
         let detail = "must set spec.nodeName if mirror pod annotation is set";
         errors.invalid(&at.key(MIRROR), read::text(annotations, MIRROR), detail);
@@ -45,7 +45,7 @@ fn meaningful(cx: &Check<'_>, object: &Map<String, Value>, at: &FieldPath, error
 }
 
 /// A cost is a 32-bit number without a plus sign or leading zeros; one that was wrong before may stay wrong.
-fn deletion_cost(cx: &Check<'_>, annotations: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn deletion_cost(cx: &Check<'_>, annotations: &Object, at: &FieldPath, errors: &mut Errors) {
     let Some(text) = annotations.get(DELETION_COST).and_then(Value::as_str) else { return };
     let before = cx.old.and_then(|old| read::deep(old, &["metadata", "annotations"]));
     let was_wrong = before
@@ -70,7 +70,7 @@ fn seccomp_profile(text: &str, at: &FieldPath, errors: &mut Errors) {
     }
 }
 
-fn app_armor_profile(spec: &Map<String, Value>, name: &str, profile: &str, at: &FieldPath, errors: &mut Errors) {
+fn app_armor_profile(spec: &Object, name: &str, profile: &str, at: &FieldPath, errors: &mut Errors) {
     let known = super::CONTAINER_LISTS
         .iter()
         .any(|field| read::objects(spec, field).any(|(_, container)| read::text(container, "name") == name));
@@ -84,19 +84,18 @@ fn app_armor_profile(spec: &Map<String, Value>, name: &str, profile: &str, at: &
 }
 
 /// Where a profile is named both in an annotation and in a field, both say the same. The object is the pod.
-pub fn pod_profiles(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn pod_profiles(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     profiles(object, path, errors);
 }
 
 /// The same for a pod template.
-pub fn template_profiles(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn template_profiles(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     profiles(object, path, errors);
 }
 
-fn profiles(object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let empty = Map::new();
-    let annotations = read::deep(object, &["metadata", "annotations"]).unwrap_or(&empty);
-    let spec = read::map(object, "spec").unwrap_or(&empty);
+fn profiles(object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let annotations = read::annotations(object);
+    let spec = read::within(object, "spec");
     let at = path.child("spec");
     let of_pod = |field: &str| read::deep(spec, &["securityContext", field]);
     if let Some(profile) = of_pod("seccompProfile") {
@@ -123,7 +122,7 @@ fn profiles(object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) 
     }
 }
 
-fn agree(what: &str, annotation: Option<&Value>, profile: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn agree(what: &str, annotation: Option<&Value>, profile: &Object, at: &FieldPath, errors: &mut Errors) {
     let Some(annotation) = annotation.and_then(Value::as_str) else { return };
     let types_differ = match read::text(profile, "type") {
         "Unconfined" => annotation != "unconfined",
@@ -141,16 +140,9 @@ fn agree(what: &str, annotation: Option<&Value>, profile: &Map<String, Value>, a
 }
 
 /// Some annotations are set at creation or never.
-pub fn pod_annotation_changes(
-    cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
-    let empty = Map::new();
-    let after = read::deep(new, &["metadata", "annotations"]).unwrap_or(&empty);
-    let before = read::deep(old, &["metadata", "annotations"]).unwrap_or(&empty);
+pub fn pod_annotation_changes(cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+    let after = read::annotations(new);
+    let before = read::annotations(old);
     let at = path.child("metadata").child("annotations");
     for (key, value) in before {
         if after.get(key) == Some(value) {

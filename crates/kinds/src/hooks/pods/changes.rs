@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use pawl_meta::object::Object;
+use serde_json::Value;
 
 use super::annotations::MIRROR;
 use crate::hooks::read;
@@ -34,16 +35,9 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// The spec of a pod after creation.
-pub fn pod_spec_changes(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
-    let empty = Map::new();
-    let after = read::map(new, "spec").unwrap_or(&empty);
-    let before = read::map(old, "spec").unwrap_or(&empty);
+pub fn pod_spec_changes(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+    let after = read::within(new, "spec");
+    let before = read::within(old, "spec");
     let at = path.child("spec");
     if !images(after, before, "containers", &at, errors) || !images(after, before, "initContainers", &at, errors) {
         return;
@@ -65,13 +59,7 @@ pub fn pod_spec_changes(
 }
 
 /// Containers are neither added nor removed, and images stay images. False when nothing more can be compared.
-fn images(
-    after: &Map<String, Value>,
-    before: &Map<String, Value>,
-    field: &str,
-    at: &FieldPath,
-    errors: &mut Errors,
-) -> bool {
+fn images(after: &Object, before: &Object, field: &str, at: &FieldPath, errors: &mut Errors) -> bool {
     let place = at.child(field);
     if read::list(after, field).len() != read::list(before, field).len() {
         errors.forbidden(&place, "pod updates may not add or remove containers");
@@ -90,8 +78,8 @@ fn images(
 }
 
 /// A deadline can be set and shortened, not lifted. False when nothing more is looked at.
-fn deadline(after: &Map<String, Value>, before: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) -> bool {
-    let of = |spec: &Map<String, Value>| spec.get("activeDeadlineSeconds").and_then(Value::as_i64);
+fn deadline(after: &Object, before: &Object, at: &FieldPath, errors: &mut Errors) -> bool {
+    let of = |spec: &Object| spec.get("activeDeadlineSeconds").and_then(Value::as_i64);
     match (of(after), of(before)) {
         (Some(new), _) if !(0..=i64::from(i32::MAX)).contains(&new) => {
             errors.invalid(at, new, "must be between 0 and 2147483647, inclusive");
@@ -110,8 +98,8 @@ fn deadline(after: &Map<String, Value>, before: &Map<String, Value>, at: &FieldP
 }
 
 /// Tolerations are added; of those that are there only the time may change. The new ones were checked with the spec.
-fn tolerations(after: &Map<String, Value>, before: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
-    let timeless = |toleration: &Map<String, Value>| {
+fn tolerations(after: &Object, before: &Object, at: &FieldPath, errors: &mut Errors) {
+    let timeless = |toleration: &Object| {
         let mut copy = toleration.clone();
         copy.remove("tolerationSeconds");
         Value::Object(copy)
@@ -123,7 +111,7 @@ fn tolerations(after: &Map<String, Value>, before: &Map<String, Value>, at: &Fie
 }
 
 /// Gates are only lifted.
-fn gates(after: &Map<String, Value>, before: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn gates(after: &Object, before: &Object, at: &FieldPath, errors: &mut Errors) {
     let held: Vec<&str> = read::objects(before, "schedulingGates").map(|(_, gate)| read::text(gate, "name")).collect();
     for (index, gate) in read::objects(after, "schedulingGates") {
         let name = read::text(gate, "name");
@@ -135,7 +123,7 @@ fn gates(after: &Map<String, Value>, before: &Map<String, Value>, at: &FieldPath
 }
 
 /// Lays the old values over what may change, so that the rest can be compared.
-fn mask_allowed(spec: &mut Map<String, Value>, before: &Map<String, Value>) {
+fn mask_allowed(spec: &mut Object, before: &Object) {
     for field in ["containers", "initContainers"] {
         let Some(Value::Array(items)) = spec.get_mut(field) else { continue };
         let old = read::list(before, field);
@@ -151,11 +139,11 @@ fn mask_allowed(spec: &mut Map<String, Value>, before: &Map<String, Value>) {
     }
 }
 
-fn grace(spec: &Map<String, Value>) -> Option<i64> {
+fn grace(spec: &Object) -> Option<i64> {
     spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64)
 }
 
-fn put_back(object: &mut Map<String, Value>, field: &str, old: Option<&Value>) {
+fn put_back(object: &mut Object, field: &str, old: Option<&Value>) {
     match old {
         Some(value) => object.insert(field.to_string(), value.clone()),
         None => object.remove(field),
@@ -163,10 +151,8 @@ fn put_back(object: &mut Map<String, Value>, field: &str, old: Option<&Value>) {
 }
 
 /// A pod that is still held back may be confined further.
-fn mask_placement(spec: &mut Map<String, Value>, before: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
-    let empty = Map::new();
-    let (new, old) =
-        (read::map(spec, "nodeSelector").unwrap_or(&empty), read::map(before, "nodeSelector").unwrap_or(&empty));
+fn mask_placement(spec: &mut Object, before: &Object, at: &FieldPath, errors: &mut Errors) {
+    let (new, old) = (read::within(spec, "nodeSelector"), read::within(before, "nodeSelector"));
     if old.iter().any(|(key, value)| new.get(key) != Some(value)) {
         let detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
         errors.invalid(&at.child("nodeSelector"), Value::Object(new.clone()), detail);
@@ -183,7 +169,7 @@ fn mask_placement(spec: &mut Map<String, Value>, before: &Map<String, Value>, at
     }
 }
 
-fn node_affinity_of(spec: &Map<String, Value>) -> Option<Value> {
+fn node_affinity_of(spec: &Object) -> Option<Value> {
     read::deep(spec, &["affinity", "nodeAffinity"]).cloned().map(Value::Object)
 }
 
@@ -223,7 +209,7 @@ fn requirements<'a>(term: &'a Value, field: &str) -> &'a [Value] {
 }
 
 /// Through /ephemeralcontainers everything but the ephemeral containers stays as it was.
-pub fn pod_keep_but_ephemeral(new: &mut Map<String, Value>, old: &Map<String, Value>) {
+pub fn pod_keep_but_ephemeral(new: &mut Object, old: &Object) {
     let guests = read::map(new, "spec").and_then(|spec| spec.get("ephemeralContainers")).cloned();
     put_back(new, "spec", old.get("spec"));
     put_back(new, "status", old.get("status"));
@@ -234,9 +220,8 @@ pub fn pod_keep_but_ephemeral(new: &mut Map<String, Value>, old: &Map<String, Va
 }
 
 /// What a write through a subresource leaves alone in the metadata.
-pub(crate) fn keep_metadata(new: &mut Map<String, Value>, old: &Map<String, Value>) {
-    let empty = Map::new();
-    let before = read::map(old, "metadata").unwrap_or(&empty);
+pub(crate) fn keep_metadata(new: &mut Object, old: &Object) {
+    let before = read::within(old, "metadata");
     let Some(after) = read::map_mut(new, "metadata") else { return };
     for field in
         ["deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences"]
@@ -246,25 +231,17 @@ pub(crate) fn keep_metadata(new: &mut Map<String, Value>, old: &Map<String, Valu
 }
 
 /// Ephemeral containers are added, never changed or removed.
-pub fn pod_ephemeral_changes(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
-    if read::deep(old, &["metadata", "annotations"]).is_some_and(|annotations| annotations.contains_key(MIRROR)) {
+pub fn pod_ephemeral_changes(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+    if read::annotations(old).contains_key(MIRROR) {
         errors.clear();
         errors.forbidden(&FieldPath::root(), "static pods do not support ephemeral containers");
         return;
     }
-    let empty = Map::new();
     let at = path.child("spec").child("ephemeralContainers");
-    let after: BTreeMap<&str, &Map<String, Value>> =
-        read::objects(read::map(new, "spec").unwrap_or(&empty), "ephemeralContainers")
-            .map(|(_, container)| (read::text(container, "name"), container))
-            .collect();
-    for (_, before) in read::objects(read::map(old, "spec").unwrap_or(&empty), "ephemeralContainers") {
+    let after: BTreeMap<&str, &Object> = read::objects(read::within(new, "spec"), "ephemeralContainers")
+        .map(|(_, container)| (read::text(container, "name"), container))
+        .collect();
+    for (_, before) in read::objects(read::within(old, "spec"), "ephemeralContainers") {
         let name = read::text(before, "name");
         let Some(container) = after.get(name) else {
             errors.forbidden(&at, format!("existing ephemeral containers {name:?} may not be removed\n"));

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pawl_meta::object::Object;
 use serde_json::{Map, Value};
 
 use super::enclosing_spec;
@@ -35,7 +36,7 @@ fn known_volumes<'a>(cx: &'a Check<'_>, container: &FieldPath, errors: &Errors) 
 }
 
 /// Mounts name volumes of the pod, each at a place of its own.
-pub fn container_volume_mounts(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn container_volume_mounts(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let known = known_volumes(cx, path, errors);
     let at = path.child("volumeMounts");
     let devices: Vec<(&str, &str)> = read::objects(object, "volumeDevices")
@@ -71,7 +72,7 @@ pub fn container_volume_mounts(cx: &Check<'_>, object: &Map<String, Value>, path
 }
 
 /// The paths of what is wrong with a sub path carry no index.
-fn sub_paths(mount: &Map<String, Value>, item: &FieldPath, at: &FieldPath, errors: &mut Errors) {
+fn sub_paths(mount: &Object, item: &FieldPath, at: &FieldPath, errors: &mut Errors) {
     let (fixed, expanded) = (read::text(mount, "subPath"), read::text(mount, "subPathExpr"));
     if !fixed.is_empty() {
         relative_path(fixed, &at.child("subPath"), errors);
@@ -84,7 +85,7 @@ fn sub_paths(mount: &Map<String, Value>, item: &FieldPath, at: &FieldPath, error
     }
 }
 
-fn propagation(mount: &Map<String, Value>, privileged: bool, at: &FieldPath, errors: &mut Errors) {
+fn propagation(mount: &Object, privileged: bool, at: &FieldPath, errors: &mut Errors) {
     let Some(mode) = mount.get("mountPropagation").and_then(Value::as_str) else { return };
     if !matches!(mode, "Bidirectional" | "HostToContainer" | "None") {
         errors.not_supported(at, mode, &["Bidirectional", "HostToContainer", "None"]);
@@ -94,7 +95,7 @@ fn propagation(mount: &Map<String, Value>, privileged: bool, at: &FieldPath, err
     }
 }
 
-fn recursive_read_only(mount: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn recursive_read_only(mount: &Object, at: &FieldPath, errors: &mut Errors) {
     match mount.get("recursiveReadOnly").and_then(Value::as_str) {
         None | Some("Disabled") => {}
         Some("Enabled" | "IfPossible") => {
@@ -110,7 +111,7 @@ fn recursive_read_only(mount: &Map<String, Value>, at: &FieldPath, errors: &mut 
 }
 
 /// Devices name claims of the pod, each at a place of its own.
-pub fn container_volume_devices(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn container_volume_devices(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let known = known_volumes(cx, path, errors);
     let mounts: Vec<(&str, &str)> = read::objects(object, "volumeMounts")
         .map(|(_, mount)| (read::text(mount, "name"), read::text(mount, "mountPath")))
@@ -160,7 +161,7 @@ pub fn container_volume_devices(cx: &Check<'_>, object: &Map<String, Value>, pat
 const VARIABLE_SOURCES: [&str; 5] = ["fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"];
 
 /// A variable that comes from elsewhere comes from one place and has no value of its own.
-pub fn env_var_sources(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn env_var_sources(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(source) = read::map(object, "valueFrom") else { return };
     let at = path.child("valueFrom");
     let count = VARIABLE_SOURCES.iter().filter(|field| read::present(source, field)).count();
@@ -176,7 +177,7 @@ pub fn env_var_sources(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fiel
 }
 
 /// Variables taken in bulk come from one place each. The paths carry no index.
-pub fn container_env_from(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn container_env_from(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let at = path.child("envFrom");
     for (_, source) in read::objects(object, "envFrom") {
         match ["configMapRef", "secretRef"].iter().filter(|field| read::present(source, field)).count() {
@@ -188,7 +189,7 @@ pub fn container_env_from(_cx: &Check<'_>, object: &Map<String, Value>, path: &F
 }
 
 /// The fields of a pod that can be told to its containers by variables.
-pub fn env_field_path(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn env_field_path(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let supported = [
         "metadata.name",
         "metadata.namespace",
@@ -204,12 +205,12 @@ pub fn env_field_path(_cx: &Check<'_>, object: &Map<String, Value>, path: &Field
 }
 
 /// The fields of a pod that can be told to its containers by files.
-pub fn volume_field_path(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn volume_field_path(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let supported = ["metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"];
     field_path(object, &supported, path, errors);
 }
 
-fn field_path(object: &Map<String, Value>, supported: &[&str], path: &FieldPath, errors: &mut Errors) {
+fn field_path(object: &Object, supported: &[&str], path: &FieldPath, errors: &mut Errors) {
     let field = read::text(object, "fieldPath");
     let at = path.child("fieldPath");
     let version = read::text(object, "apiVersion");
@@ -270,7 +271,7 @@ fn is_pod_field(field: &str) -> bool {
 const BYTE_DIVISORS: [&str; 13] = ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
 
 /// The unit in which a resource is told must suit it. What is shown is the resource.
-pub fn resource_divisor(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn resource_divisor(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(divisor) = object.get("divisor").filter(|value| !value.is_null()) else { return };
     let amount = quantities::amount(divisor);
     if amount.billionths == 0 {
@@ -297,7 +298,7 @@ pub fn resource_divisor(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
 }
 
 /// A pause before or after a container is no longer than the pod has to end.
-pub fn sleep_within_grace(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn sleep_within_grace(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let grace = enclosing_spec(cx).and_then(|spec| spec.get("terminationGracePeriodSeconds")).and_then(Value::as_i64);
     let seconds = read::number(object, "seconds");
     if let Some(grace) = grace
@@ -309,7 +310,7 @@ pub fn sleep_within_grace(cx: &Check<'_>, object: &Map<String, Value>, path: &Fi
 }
 
 /// How a container takes a change of its resources. The paths of wrong values carry no index.
-pub fn container_resize_policy(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn container_resize_policy(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let never = enclosing_spec(cx).is_some_and(|spec| read::text(spec, "restartPolicy") == "Never");
     let at = path.child("resizePolicy");
     let mut seen = BTreeSet::new();
@@ -335,12 +336,7 @@ pub fn container_resize_policy(cx: &Check<'_>, object: &Map<String, Value>, path
 }
 
 /// An init container that ends is not restarted to take new resources, unless the old object already said so.
-pub fn init_container_resize_policy(
-    cx: &Check<'_>,
-    object: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
+pub fn init_container_resize_policy(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     if read::text(object, "restartPolicy") == "Always" || old_restarts_init_container(cx) {
         return;
     }
@@ -367,7 +363,7 @@ fn old_restarts_init_container(cx: &Check<'_>) -> bool {
 }
 
 /// Ports of the host are taken once among the containers that run together.
-pub fn pod_host_ports(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn pod_host_ports(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let at = path.child("containers");
     let mut taken = BTreeSet::new();
     for (index, container) in read::objects(object, "containers") {
@@ -375,7 +371,7 @@ pub fn pod_host_ports(_cx: &Check<'_>, object: &Map<String, Value>, path: &Field
     }
 }
 
-fn host_ports(container: &Map<String, Value>, taken: &mut BTreeSet<String>, at: &FieldPath, errors: &mut Errors) {
+fn host_ports(container: &Object, taken: &mut BTreeSet<String>, at: &FieldPath, errors: &mut Errors) {
     for (index, port) in read::objects(container, "ports") {
         let number = read::number(port, "hostPort");
         if number == 0 {
@@ -389,7 +385,7 @@ fn host_ports(container: &Map<String, Value>, taken: &mut BTreeSet<String>, at: 
 }
 
 /// Init containers have names of their own, and each its own ports, for they run one by one.
-pub fn pod_init_containers(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn pod_init_containers(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let at = path.child("initContainers");
     let mut names: BTreeSet<&str> =
         read::objects(object, "containers").map(|(_, item)| read::text(item, "name")).collect();
@@ -426,7 +422,7 @@ const EPHEMERAL_FIELDS: [&str; 17] = [
 ];
 
 /// Ephemeral containers are guests: a name of their own, a target that exists, nothing that the pod would rely on.
-pub fn pod_ephemeral_containers(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn pod_ephemeral_containers(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let others: BTreeSet<&str> = ["containers", "initContainers"]
         .iter()
         .flat_map(|field| read::objects(object, field))
@@ -448,7 +444,7 @@ pub fn pod_ephemeral_containers(_cx: &Check<'_>, object: &Map<String, Value>, pa
     }
 }
 
-fn only_ephemeral_fields(container: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn only_ephemeral_fields(container: &Object, at: &FieldPath, errors: &mut Errors) {
     let refusal = "cannot be set for an Ephemeral Container";
     for (field, value) in container {
         let empty = value.is_null()

@@ -1,19 +1,20 @@
 //! What a pod and its parts get when nothing was said, where one field's value follows from another's.
 
-use serde_json::{Map, Value, json};
+use pawl_meta::object::Object;
+use serde_json::{Value, json};
 
 use super::resources;
 use crate::hooks::quantities;
 use crate::hooks::read;
 
 /// An image that may move is pulled each time: `latest`, or no tag and no digest.
-pub fn container_image_pull_policy(object: &mut Map<String, Value>) {
+pub fn container_image_pull_policy(object: &mut Object) {
     let policy = pull_policy(read::text(object, "image"));
     read::default_to(object, "imagePullPolicy", policy);
 }
 
 /// The same for an image that is mounted.
-pub fn image_volume_pull_policy(object: &mut Map<String, Value>) {
+pub fn image_volume_pull_policy(object: &mut Object) {
     let policy = pull_policy(read::text(object, "reference"));
     read::default_to(object, "pullPolicy", policy);
 }
@@ -76,14 +77,14 @@ fn is_component(part: &str) -> bool {
 }
 
 /// A volume that names no source is an empty directory.
-pub fn volume_source(object: &mut Map<String, Value>) {
+pub fn volume_source(object: &mut Object) {
     if object.iter().all(|(field, value)| field == "name" || value.is_null()) {
         object.insert("emptyDir".to_string(), json!({}));
     }
 }
 
 /// `serviceAccount` is the older name of `serviceAccountName` and always tells the same.
-pub fn pod_service_account(object: &mut Map<String, Value>) {
+pub fn pod_service_account(object: &mut Object) {
     let name = match read::text(object, "serviceAccountName") {
         "" => read::text(object, "serviceAccount").to_string(),
         name => name.to_string(),
@@ -98,7 +99,7 @@ pub fn pod_service_account(object: &mut Map<String, Value>) {
 }
 
 /// Requests and limits are kept in thousandths.
-pub fn resources_rounded(object: &mut Map<String, Value>) {
+pub fn resources_rounded(object: &mut Object) {
     for field in ["limits", "requests"] {
         if let Some(Value::Object(list)) = object.get_mut(field) {
             quantities::round_up(list);
@@ -107,14 +108,14 @@ pub fn resources_rounded(object: &mut Map<String, Value>) {
 }
 
 /// So is the overhead.
-pub fn pod_overhead_rounded(object: &mut Map<String, Value>) {
+pub fn pod_overhead_rounded(object: &mut Object) {
     if let Some(Value::Object(list)) = object.get_mut("overhead") {
         quantities::round_up(list);
     }
 }
 
 /// In a pod, and only there, a container that limits a resource requests as much unless it says otherwise.
-pub fn pod_requests_from_limits(object: &mut Map<String, Value>) {
+pub fn pod_requests_from_limits(object: &mut Object) {
     each_container(object, |container| {
         let Some(Value::Object(resources)) = container.get_mut("resources") else { return };
         let Some(limits) = read::map(resources, "limits").cloned() else { return };
@@ -129,7 +130,7 @@ pub fn pod_requests_from_limits(object: &mut Map<String, Value>) {
 }
 
 /// With host networking a container's port is the host's.
-pub fn pod_host_network_defaults(object: &mut Map<String, Value>) {
+pub fn pod_host_network_defaults(object: &mut Object) {
     if !read::map(object, "spec").is_some_and(|spec| read::truth(spec, "hostNetwork")) {
         return;
     }
@@ -144,7 +145,7 @@ pub fn pod_host_network_defaults(object: &mut Map<String, Value>) {
     });
 }
 
-fn each_container(pod: &mut Map<String, Value>, mut change: impl FnMut(&mut Map<String, Value>)) {
+fn each_container(pod: &mut Object, mut change: impl FnMut(&mut Object)) {
     let Some(Value::Object(spec)) = pod.get_mut("spec") else { return };
     for field in ["containers", "initContainers"] {
         if let Some(Value::Array(items)) = spec.get_mut(field) {
@@ -155,7 +156,7 @@ fn each_container(pod: &mut Map<String, Value>, mut change: impl FnMut(&mut Map<
 
 /// Resources of the whole pod: limits of huge pages follow from the containers', requests from the containers' requests
 /// and else from the pod's limits.
-pub fn pod_level_defaults(object: &mut Map<String, Value>) {
+pub fn pod_level_defaults(object: &mut Object) {
     let Some(spec) = read::map(object, "spec") else { return };
     let Some(own) = read::map(spec, "resources") else { return };
     let mut limits = read::map(own, "limits").cloned().unwrap_or_default();
@@ -190,7 +191,7 @@ pub fn pod_level_defaults(object: &mut Map<String, Value>) {
 }
 
 /// No pod has less than no time to end. Templates may say so: their pods get one second.
-pub fn pod_grace_not_negative(object: &mut Map<String, Value>) {
+pub fn pod_grace_not_negative(object: &mut Object) {
     if let Some(Value::Object(spec)) = object.get_mut("spec")
         && read::number(spec, "terminationGracePeriodSeconds") < 0
     {
@@ -199,7 +200,7 @@ pub fn pod_grace_not_negative(object: &mut Map<String, Value>) {
 }
 
 /// `podIP` is the first of `podIPs`; when they differ, the single one counts.
-pub fn pod_status_ips(object: &mut Map<String, Value>) {
+pub fn pod_status_ips(object: &mut Object) {
     let Some(Value::Object(status)) = object.get_mut("status") else { return };
     let first = read::objects(status, "podIPs").next().map(|(_, item)| read::text(item, "ip").to_string());
     match (read::text(status, "podIP").to_string(), first) {
@@ -214,9 +215,8 @@ pub fn pod_status_ips(object: &mut Map<String, Value>) {
 }
 
 /// A new pod is pending, and its class of service is known from its resources. Gates hold it back from the scheduler.
-pub fn pod_initial_status(object: &mut Map<String, Value>) {
-    let empty = Map::new();
-    let class = resources::quality_of_service(read::map(object, "spec").unwrap_or(&empty));
+pub fn pod_initial_status(object: &mut Object) {
+    let class = resources::quality_of_service(read::within(object, "spec"));
     let gated = read::map(object, "spec").is_some_and(|spec| !read::list(spec, "schedulingGates").is_empty());
     let mut status = json!({ "phase": "Pending", "qosClass": class });
     if gated && let Some(status) = status.as_object_mut() {
@@ -235,7 +235,7 @@ pub fn pod_initial_status(object: &mut Map<String, Value>) {
 
 /// Label keys named by affinity terms and spread constraints become part of their selectors, with the values that the
 /// pod's labels have when it is created.
-pub fn pod_label_keys(object: &mut Map<String, Value>) {
+pub fn pod_label_keys(object: &mut Object) {
     let labels = read::deep(object, &["metadata", "labels"]).cloned().unwrap_or_default();
     let Some(Value::Object(spec)) = object.get_mut("spec") else { return };
     if let Some(Value::Array(constraints)) = spec.get_mut("topologySpreadConstraints") {
@@ -254,7 +254,7 @@ pub fn pod_label_keys(object: &mut Map<String, Value>) {
     }
 }
 
-fn merge_label_keys(term: &mut Value, labels: &Map<String, Value>) {
+fn merge_label_keys(term: &mut Value, labels: &Object) {
     let Some(term) = term.as_object_mut() else { return };
     let mut expressions = Vec::new();
     for (field, operator) in [("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")] {
@@ -274,7 +274,7 @@ fn merge_label_keys(term: &mut Value, labels: &Map<String, Value>) {
 }
 
 /// Profiles that older clients name in annotations become fields, where the pod's own profile does not say the same.
-pub fn pod_app_armor_fields(object: &mut Map<String, Value>) {
+pub fn pod_app_armor_fields(object: &mut Object) {
     let annotations = read::deep(object, &["metadata", "annotations"]).cloned().unwrap_or_default();
     let Some(spec) = read::map(object, "spec") else { return };
     if read::map(spec, "os").is_some_and(|os| read::text(os, "name") == "windows") {

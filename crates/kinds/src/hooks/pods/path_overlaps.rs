@@ -1,6 +1,7 @@
 //! Files of one volume that would lie over or inside each other: allowed, and warned of.
 
-use serde_json::{Map, Value};
+use pawl_meta::object::Object;
+use serde_json::Value;
 
 use crate::hooks::read;
 
@@ -25,7 +26,7 @@ impl File {
 }
 
 /// Every pair of files of a pod's volumes that overlap.
-pub(crate) fn path_overlaps(spec: &Map<String, Value>, warnings: &mut Vec<String>) {
+pub(crate) fn path_overlaps(spec: &Object, warnings: &mut Vec<String>) {
     for (_, volume) in read::objects(spec, "volumes") {
         let name = read::text(volume, "name");
         let single = [
@@ -61,15 +62,15 @@ fn report(volume: &str, kind: &str, files: Vec<File>, warnings: &mut Vec<String>
     }
 }
 
-fn files(source: &Map<String, Value>, shown: &str) -> Vec<File> {
-    let file = |item: &Map<String, Value>| File {
+fn files(source: &Object, shown: &str) -> Vec<File> {
+    let file = |item: &Object| File {
         path: read::text(item, "path").trim_end_matches('/').to_string(),
         source: shown.to_string(),
     };
     read::objects(source, "items").map(|(_, item)| file(item)).collect()
 }
 
-fn projected_files(source: &Map<String, Value>) -> Vec<File> {
+fn projected_files(source: &Object) -> Vec<File> {
     for (field, kind) in [("configMap", "ConfigMap"), ("secret", "Secret")] {
         if let Some(projection) = read::map(source, field).filter(|projection| read::present(projection, "items")) {
             return files(projection, &format!("{kind} {:?}", read::text(projection, "name")));

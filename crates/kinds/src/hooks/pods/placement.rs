@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use pawl_meta::object::Object;
 use serde_json::{Map, Value};
 
 use crate::formats;
@@ -9,7 +10,7 @@ use crate::hooks::read;
 use crate::rules::{Check, Errors, FieldPath};
 
 /// Label keys of an affinity term or a spread constraint: well formed, with a selector to extend, and not in it already.
-pub fn label_keys_of_term(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn label_keys_of_term(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let selector = read::map(object, "labelSelector");
     for field in ["matchLabelKeys", "mismatchLabelKeys"] {
         let keys = read::texts(object, field);
@@ -35,7 +36,7 @@ pub fn label_keys_of_term(_cx: &Check<'_>, object: &Map<String, Value>, path: &F
 }
 
 /// The server has added one expression per key; a second one with the same key was the client's.
-fn keys_in_selector(selector: &Map<String, Value>, matched: &[&str], path: &FieldPath, errors: &mut Errors) {
+fn keys_in_selector(selector: &Object, matched: &[&str], path: &FieldPath, errors: &mut Errors) {
     let mut held: BTreeSet<&str> =
         read::map(selector, "matchLabels").into_iter().flat_map(Map::keys).map(String::as_str).collect();
     for (_, expression) in read::objects(selector, "matchExpressions") {
@@ -50,7 +51,7 @@ fn keys_in_selector(selector: &Map<String, Value>, matched: &[&str], path: &Fiel
 }
 
 /// A minimum of domains is for constraints that hold pods back.
-pub fn spread_min_domains(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn spread_min_domains(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let action = read::text(object, "whenUnsatisfiable");
     if let Some(minimum) = object.get("minDomains").and_then(Value::as_i64)
         && action != "DoNotSchedule"
@@ -61,7 +62,7 @@ pub fn spread_min_domains(_cx: &Check<'_>, object: &Map<String, Value>, path: &F
 }
 
 /// Two constraints do not differ in their numbers alone.
-pub fn pod_spread_constraints(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn pod_spread_constraints(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let pairs: Vec<(&str, &str)> = read::objects(object, "topologySpreadConstraints")
         .map(|(_, constraint)| (read::text(constraint, "topologyKey"), read::text(constraint, "whenUnsatisfiable")))
         .collect();

@@ -1,6 +1,7 @@
 //! Changing the resources of a running pod through /resize.
 
-use serde_json::{Map, Value};
+use pawl_meta::object::Object;
+use serde_json::Value;
 
 use super::annotations::MIRROR;
 use super::changes::{equal, keep_metadata};
@@ -10,9 +11,8 @@ use crate::rules::{Check, Errors, FieldPath};
 
 /// Everything but resources and resize policies stays as it was. Containers that do not match one by one are left for
 /// the check to refuse.
-pub fn pod_keep_but_resources(new: &mut Map<String, Value>, old: &Map<String, Value>) {
-    let empty = Map::new();
-    let before = read::map(old, "spec").unwrap_or(&empty);
+pub fn pod_keep_but_resources(new: &mut Object, old: &Object) {
+    let before = read::within(old, "spec");
     let after = read::map(new, "spec").cloned().unwrap_or_default();
     let lists = ["containers", "initContainers"];
     if lists.iter().any(|field| read::list(&after, field).len() != read::list(before, field).len()) {
@@ -36,7 +36,7 @@ pub fn pod_keep_but_resources(new: &mut Map<String, Value>, old: &Map<String, Va
     keep_metadata(new, old);
 }
 
-fn resized(after: &Map<String, Value>, before: &Map<String, Value>, field: &str) -> Vec<Value> {
+fn resized(after: &Object, before: &Object, field: &str) -> Vec<Value> {
     let (after, before) = (read::list(after, field), read::list(before, field));
     let renamed = after.iter().zip(before).any(|(new, old)| new.get("name") != old.get("name"));
     if renamed {
@@ -56,22 +56,15 @@ fn resized(after: &Map<String, Value>, before: &Map<String, Value>, field: &str)
 }
 
 /// Only cpu and memory change, nothing is taken away, and the class of service stays.
-pub fn pod_resize(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
-    let empty = Map::new();
-    let (after, before) = (read::map(new, "spec").unwrap_or(&empty), read::map(old, "spec").unwrap_or(&empty));
+pub fn pod_resize(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+    let (after, before) = (read::within(new, "spec"), read::within(old, "spec"));
     if let Some(refusal) = never_resized(old, before) {
         errors.clear();
         errors.forbidden(&FieldPath::root(), refusal);
         return;
     }
     let at = path.child("spec");
-    let status = read::map(old, "status").unwrap_or(&empty);
+    let status = read::within(old, "status");
     let class = match read::text(status, "qosClass") {
         "" => resources::quality_of_service(before),
         class => class,
@@ -97,23 +90,22 @@ pub fn pod_resize(
     only_cpu_and_memory(after, before, &at, errors);
 }
 
-fn never_resized(old: &Map<String, Value>, before: &Map<String, Value>) -> Option<&'static str> {
-    if read::deep(old, &["metadata", "annotations"]).is_some_and(|annotations| annotations.contains_key(MIRROR)) {
+fn never_resized(old: &Object, before: &Object) -> Option<&'static str> {
+    if read::annotations(old).contains_key(MIRROR) {
         return Some("static pods cannot be resized");
     }
     let windows = read::map(before, "os").is_some_and(|os| read::text(os, "name") == "windows");
     windows.then_some("windows pods cannot be resized")
 }
 
-fn pod_level(after: &Map<String, Value>, before: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
-    let empty = Map::new();
+fn pod_level(after: &Object, before: &Object, at: &FieldPath, errors: &mut Errors) {
     let Some(old) = read::map(before, "resources") else { return };
     let place = at.child("resources");
     if !read::present(after, "resources") {
         errors.forbidden(&place, "pod-level resources cannot be removed");
         return;
     }
-    let new = read::map(after, "resources").unwrap_or(&empty);
+    let new = read::within(after, "resources");
     for field in ["requests", "limits"] {
         if removed(new, old, field) {
             errors.forbidden(&place.child(field), format!("pod-level resource {field} cannot be removed"));
@@ -124,12 +116,7 @@ fn pod_level(after: &Map<String, Value>, before: &Map<String, Value>, at: &Field
     }
 }
 
-fn same_containers(
-    after: &Map<String, Value>,
-    before: &Map<String, Value>,
-    at: &FieldPath,
-    errors: &mut Errors,
-) -> bool {
+fn same_containers(after: &Object, before: &Object, at: &FieldPath, errors: &mut Errors) -> bool {
     let mut same = true;
     for field in ["containers", "initContainers"] {
         let place = at.child(field);
@@ -149,16 +136,9 @@ fn same_containers(
     same
 }
 
-fn nothing_removed(
-    after: &Map<String, Value>,
-    before: &Map<String, Value>,
-    field: &str,
-    at: &FieldPath,
-    errors: &mut Errors,
-) {
-    let empty = Map::new();
+fn nothing_removed(after: &Object, before: &Object, field: &str, at: &FieldPath, errors: &mut Errors) {
     for ((index, new), (_, old)) in read::objects(after, field).zip(read::objects(before, field)) {
-        let (new, old) = (read::map(new, "resources").unwrap_or(&empty), read::map(old, "resources").unwrap_or(&empty));
+        let (new, old) = (read::within(new, "resources"), read::within(old, "resources"));
         let place = at.child(field).index(index).child("resources");
         for list in ["requests", "limits"] {
             if removed(new, old, list) {
@@ -168,14 +148,13 @@ fn nothing_removed(
     }
 }
 
-fn removed(new: &Map<String, Value>, old: &Map<String, Value>, field: &str) -> bool {
-    let empty = Map::new();
-    let (new, old) = (read::map(new, field).unwrap_or(&empty), read::map(old, field).unwrap_or(&empty));
+fn removed(new: &Object, old: &Object, field: &str) -> bool {
+    let (new, old) = (read::within(new, field), read::within(old, field));
     old.keys().any(|name| !new.contains_key(name))
 }
 
 /// The new requirements with the old amounts of cpu and memory.
-fn masked(new: &Map<String, Value>, old: &Map<String, Value>) -> Value {
+fn masked(new: &Object, old: &Object) -> Value {
     let mut merged = new.clone();
     for field in ["limits", "requests"] {
         let before = read::map(old, field);
@@ -193,9 +172,9 @@ fn masked(new: &Map<String, Value>, old: &Map<String, Value>) -> Value {
     Value::Object(merged)
 }
 
-fn only_cpu_and_memory(after: &Map<String, Value>, before: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
-    let differs = |new: &Map<String, Value>, old: &Map<String, Value>| {
-        let resources = |container: &Map<String, Value>| read::map(container, "resources").cloned().unwrap_or_default();
+fn only_cpu_and_memory(after: &Object, before: &Object, at: &FieldPath, errors: &mut Errors) {
+    let differs = |new: &Object, old: &Object| {
+        let resources = |container: &Object| read::map(container, "resources").cloned().unwrap_or_default();
         let mut copy = new.clone();
         let mut kept = resources(new);
         kept.remove("claims");
@@ -224,7 +203,7 @@ fn only_cpu_and_memory(after: &Map<String, Value>, before: &Map<String, Value>, 
             }
         }
     }
-    let rest = |spec: &Map<String, Value>| {
+    let rest = |spec: &Object| {
         let mut copy = spec.clone();
         for field in ["containers", "initContainers", "resources"] {
             copy.remove(field);

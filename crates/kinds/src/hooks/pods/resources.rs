@@ -1,5 +1,6 @@
 //! Requests and limits: of one container, of a whole pod, and what class of service follows from them.
 
+use pawl_meta::object::Object;
 use serde_json::{Map, Value};
 
 use crate::formats;
@@ -15,13 +16,13 @@ enum Scope {
 }
 
 /// The requests and limits of a container.
-pub fn container_resources(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn container_resources(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     requirements(object, Scope::Container, path, errors);
     resource_claims(cx, object, &path.child("claims"), errors);
 }
 
 /// The overhead of a pod is checked like the limits of a container.
-pub fn pod_overhead(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn pod_overhead(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     if let Some(overhead) = object.get("overhead").filter(|value| value.is_object()) {
         let mut limits = Map::new();
         limits.insert("limits".to_string(), overhead.clone());
@@ -30,7 +31,7 @@ pub fn pod_overhead(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPa
 }
 
 /// The requests and limits of a pod as a whole, and that its containers fit in.
-pub fn pod_level_resources(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn pod_level_resources(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(own) = read::map(object, "resources") else { return };
     let at = path.child("resources");
     if read::map(object, "os").is_some_and(|os| read::text(os, "name") == "windows") {
@@ -44,7 +45,7 @@ pub fn pod_level_resources(_cx: &Check<'_>, object: &Map<String, Value>, path: &
     containers_fit(object, own, &at, errors);
 }
 
-fn containers_fit(spec: &Map<String, Value>, own: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn containers_fit(spec: &Object, own: &Object, at: &FieldPath, errors: &mut Errors) {
     let requests = read::map(own, "requests");
     for (name, sum) in aggregate(spec, "requests") {
         if let Some(quantity) = requests.and_then(|list| list.get(&name))
@@ -79,10 +80,9 @@ fn containers_fit(spec: &Map<String, Value>, own: &Map<String, Value>, at: &Fiel
     }
 }
 
-fn requirements(object: &Map<String, Value>, scope: Scope, path: &FieldPath, errors: &mut Errors) {
-    let empty = Map::new();
-    let limits = read::map(object, "limits").unwrap_or(&empty);
-    let requests = read::map(object, "requests").unwrap_or(&empty);
+fn requirements(object: &Object, scope: Scope, path: &FieldPath, errors: &mut Errors) {
+    let limits = read::within(object, "limits");
+    let requests = read::within(object, "requests");
     let at = path.child("limits");
     for (name, quantity) in limits {
         one_resource(name, quantity, scope, &at.key(name), errors);
@@ -150,7 +150,7 @@ fn request_against_limit(name: &str, request: &Value, limit: Option<&Value>, pat
 }
 
 /// Claims that a container refers to stand in the pod, and each is named once.
-fn resource_claims(cx: &Check<'_>, object: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn resource_claims(cx: &Check<'_>, object: &Object, at: &FieldPath, errors: &mut Errors) {
     let mut known: Vec<&str> = cx
         .enclosing("core.v1.PodSpec")
         .map(|spec| read::objects(spec, "resourceClaims").map(|(_, claim)| read::text(claim, "name")).collect())
@@ -206,8 +206,8 @@ pub fn is_pod_level(name: &str) -> bool {
 
 /// What the containers of a pod need together: the running ones at once, or an init container with the sidecars that were
 /// started before it, whichever is more.
-pub fn aggregate(spec: &Map<String, Value>, field: &str) -> Amounts {
-    let of = |container: &Map<String, Value>| quantities::amounts(read::deep(container, &["resources", field]));
+pub fn aggregate(spec: &Object, field: &str) -> Amounts {
+    let of = |container: &Object| quantities::amounts(read::deep(container, &["resources", field]));
     let mut total = Amounts::new();
     for (_, container) in read::objects(spec, "containers") {
         quantities::add(&mut total, &of(container));
@@ -230,11 +230,11 @@ pub fn aggregate(spec: &Map<String, Value>, field: &str) -> Amounts {
 }
 
 /// The class of service: nothing asked for, limits that equal the requests everywhere, or something between.
-pub fn quality_of_service(spec: &Map<String, Value>) -> &'static str {
+pub fn quality_of_service(spec: &Object) -> &'static str {
     let mut requests = Amounts::new();
     let mut limits = Amounts::new();
     let mut guaranteed = true;
-    let compute = |list: Option<&Map<String, Value>>| -> Amounts {
+    let compute = |list: Option<&Object>| -> Amounts {
         let counts =
             |(name, amount): &(String, Amount)| matches!(name.as_str(), "cpu" | "memory") && amount.billionths > 0;
         quantities::amounts(list).into_iter().filter(counts).collect()

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value};
+use pawl_meta::object::Object;
+use serde_json::Value;
 
 use super::{all_containers, enclosing_spec};
 use crate::hooks::read;
 use crate::rules::{Check, Errors, FieldPath, shown};
 
 /// An unmasked /proc needs a user namespace of its own.
-pub fn container_proc_mount(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn container_proc_mount(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let own_users = enclosing_spec(cx).is_some_and(|spec| spec.get("hostUsers") == Some(&Value::Bool(false)));
     if read::text(object, "procMount") == "Unmasked" && !own_users {
         errors.invalid(&path.child("procMount"), "Unmasked", "`hostUsers` must be false to use `Unmasked`");
@@ -17,7 +18,7 @@ pub fn container_proc_mount(cx: &Check<'_>, object: &Map<String, Value>, path: &
 }
 
 /// What has all privileges cannot be kept from gaining more.
-pub fn container_privileges(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn container_privileges(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     if object.get("allowPrivilegeEscalation") != Some(&Value::Bool(false)) {
         return;
     }
@@ -34,7 +35,7 @@ pub fn container_privileges(_cx: &Check<'_>, object: &Map<String, Value>, path: 
 }
 
 /// Containers share processes among themselves or with the host, not both. The object is the security context.
-pub fn pod_shared_processes(cx: &Check<'_>, _object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn pod_shared_processes(cx: &Check<'_>, _object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(spec) = enclosing_spec(cx) else { return };
     if read::truth(spec, "shareProcessNamespace") && read::truth(spec, "hostPID") {
         let detail = "ShareProcessNamespace and HostPID cannot both be enabled";
@@ -43,7 +44,7 @@ pub fn pod_shared_processes(cx: &Check<'_>, _object: &Map<String, Value>, path: 
 }
 
 /// Kernel settings have a well-formed name, stand once, and belong to a namespace that is the pod's.
-pub fn pod_sysctls(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn pod_sysctls(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let host = |field: &str| enclosing_spec(cx).is_some_and(|spec| read::truth(spec, field));
     let mut seen = BTreeSet::new();
     for (index, sysctl) in read::objects(object, "sysctls") {
@@ -89,7 +90,7 @@ fn sysctl_namespace(name: &str) -> &'static str {
 }
 
 /// The name of a local AppArmor profile has no blanks around it and is not empty.
-pub fn app_armor_local_profile(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn app_armor_local_profile(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     if read::text(object, "type") != "Localhost" {
         return;
     }
@@ -103,7 +104,7 @@ pub fn app_armor_local_profile(_cx: &Check<'_>, object: &Map<String, Value>, pat
 }
 
 /// How a container of Windows runs.
-pub fn windows_options(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn windows_options(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     if let Some(spec) = object.get("gmsaCredentialSpec").and_then(Value::as_str) {
         let at = path.child("gmsaCredentialSpec");
         if spec.is_empty() {
@@ -171,8 +172,8 @@ fn is_windows_domain(domain: &str) -> bool {
 }
 
 /// Containers that are processes of a Windows host: all of a pod's or none, and on the host's network.
-pub fn pod_host_process(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
-    let of = |holder: &Map<String, Value>| {
+pub fn pod_host_process(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let of = |holder: &Object| {
         read::deep(holder, &["securityContext", "windowsOptions"])?.get("hostProcess").and_then(Value::as_bool)
     };
     let pod = of(object);
@@ -208,7 +209,7 @@ pub fn pod_host_process(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
 }
 
 /// A pod with users of its own shares no other namespace with the host. The case of the paths is upstream's.
-pub fn pod_host_users(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn pod_host_users(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     if object.get("hostUsers") != Some(&Value::Bool(false)) {
         return;
     }
@@ -252,7 +253,7 @@ const NOT_FOR_WINDOWS_CONTAINERS: [&str; 10] = [
 ];
 
 /// A pod that names its operating system sets nothing that the system has not.
-pub fn pod_os(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn pod_os(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     match read::map(object, "os").map(|os| read::text(os, "name")) {
         Some("linux") => {
             let detail = "windows options cannot be set for a linux pod";
@@ -279,7 +280,7 @@ pub fn pod_os(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, er
     }
 }
 
-fn refuse_in_context(holder: &Map<String, Value>, fields: &[&str], at: &FieldPath, detail: &str, errors: &mut Errors) {
+fn refuse_in_context(holder: &Object, fields: &[&str], at: &FieldPath, detail: &str, errors: &mut Errors) {
     let Some(context) = read::map(holder, "securityContext") else { return };
     for field in fields.iter().filter(|field| read::present(context, field)) {
         errors.forbidden(&at.child("securityContext").child(field), detail);

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value};
+use pawl_meta::object::Object;
+use serde_json::Value;
 
 use super::all_containers;
 use super::annotations::MIRROR;
@@ -11,7 +12,7 @@ use crate::hooks::read;
 use crate::rules::{Check, Errors, FieldPath};
 
 /// Claims of the pod have names of their own; a mirror pod has none.
-pub fn pod_resource_claims(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn pod_resource_claims(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let root = Some(cx.root).filter(|_| cx.kind == "Pod");
     let annotations = root.and_then(|root| read::deep(root, &["metadata", "annotations"]));
     let mirror = annotations.is_some_and(|annotations| annotations.contains_key(MIRROR));
@@ -29,7 +30,7 @@ pub fn pod_resource_claims(cx: &Check<'_>, object: &Map<String, Value>, path: &F
 }
 
 /// With host networking the port of the host is the container's; a template may leave it open, a pod may not.
-pub fn pod_host_network_ports(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn pod_host_network_ports(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     if !read::truth(object, "hostNetwork") {
         return;
     }
@@ -46,7 +47,7 @@ pub fn pod_host_network_ports(cx: &Check<'_>, object: &Map<String, Value>, path:
 }
 
 /// How a pod resolves names.
-pub fn pod_dns_config(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn pod_dns_config(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let at = path.child("dnsConfig");
     let config = read::map(object, "dnsConfig");
     if read::text(object, "dnsPolicy") == "None" {
@@ -70,7 +71,7 @@ pub fn pod_dns_config(_cx: &Check<'_>, object: &Map<String, Value>, path: &Field
     }
 }
 
-fn name_servers(config: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn name_servers(config: &Object, at: &FieldPath, errors: &mut Errors) {
     let servers = read::texts(config, "nameservers");
     if servers.len() > 3 {
         errors.invalid(at, list_value(config, "nameservers"), "must not have more than 3 nameservers");
@@ -82,7 +83,7 @@ fn name_servers(config: &Map<String, Value>, at: &FieldPath, errors: &mut Errors
     }
 }
 
-fn searches(config: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn searches(config: &Object, at: &FieldPath, errors: &mut Errors) {
     let searches = read::texts(config, "searches");
     if searches.len() > 32 {
         errors.invalid(at, list_value(config, "searches"), "must not have more than 32 search paths");
@@ -99,7 +100,7 @@ fn searches(config: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
     }
 }
 
-fn list_value(config: &Map<String, Value>, field: &str) -> Value {
+fn list_value(config: &Object, field: &str) -> Value {
     config.get(field).cloned().unwrap_or_default()
 }
 
@@ -124,7 +125,7 @@ fn search_domain(text: &str) -> Vec<String> {
 }
 
 /// Gates that hold a pod back have qualified names, each once. The paths end at the item.
-pub fn pod_scheduling_gates(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn pod_scheduling_gates(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let mut seen = BTreeSet::new();
     for (index, gate) in read::objects(object, "schedulingGates") {
         let at = path.child("schedulingGates").index(index);
@@ -139,7 +140,7 @@ pub fn pod_scheduling_gates(_cx: &Check<'_>, object: &Map<String, Value>, path: 
 }
 
 /// Variables that come from files take them from empty directories of the pod.
-pub fn pod_env_file_volumes(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn pod_env_file_volumes(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     for (container, place) in all_containers(object, path) {
         for (index, variable) in read::objects(container, "env") {
             let Some(file) = read::deep(variable, &["valueFrom", "fileKeyRef"]) else { continue };

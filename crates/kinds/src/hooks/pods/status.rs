@@ -2,15 +2,15 @@
 
 use std::net::IpAddr;
 
-use serde_json::{Map, Value};
+use pawl_meta::object::Object;
+use serde_json::Value;
 
 use crate::formats;
 use crate::hooks::read;
 use crate::rules::{Check, Errors, FieldPath};
 
 /// What a write of the status leaves alone or takes over from before.
-pub fn pod_status_kept(new: &mut Map<String, Value>, old: &Map<String, Value>) {
-    let empty = Map::new();
+pub fn pod_status_kept(new: &mut Object, old: &Object) {
     let owners = read::map(old, "metadata").and_then(|meta| meta.get("ownerReferences")).cloned();
     if let Some(meta) = read::map_mut(new, "metadata") {
         match owners {
@@ -18,7 +18,7 @@ pub fn pod_status_kept(new: &mut Map<String, Value>, old: &Map<String, Value>) {
             None => meta.remove("ownerReferences"),
         };
     }
-    let before = read::map(old, "status").unwrap_or(&empty);
+    let before = read::within(old, "status");
     let Some(after) = read::map_mut(new, "status") else { return };
     for field in ["qosClass", "observedGeneration"] {
         if let Some(value) = before.get(field) {
@@ -29,7 +29,7 @@ pub fn pod_status_kept(new: &mut Map<String, Value>, old: &Map<String, Value>) {
 }
 
 /// A condition that does not tell which generation it is about keeps the old one's, type by type in order.
-fn keep_observed_generations(after: &mut Map<String, Value>, before: &Map<String, Value>) {
+fn keep_observed_generations(after: &mut Object, before: &Object) {
     let mut held: Vec<(&str, i64)> = read::objects(before, "conditions")
         .map(|(_, condition)| (read::text(condition, "type"), read::number(condition, "observedGeneration")))
         .collect();
@@ -44,7 +44,7 @@ fn keep_observed_generations(after: &mut Map<String, Value>, before: &Map<String
 }
 
 /// Conditions that are not the system's have qualified names.
-pub fn pod_status_conditions(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn pod_status_conditions(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(status) = read::map(object, "status") else { return };
     for (index, condition) in read::objects(status, "conditions") {
         let at = path.child("status").child("conditions").index(index);
@@ -63,16 +63,9 @@ pub fn pod_status_conditions(_cx: &Check<'_>, object: &Map<String, Value>, path:
 }
 
 /// Changes of the status that cannot happen.
-pub fn pod_status_changes(
-    _cx: &Check<'_>,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Errors,
-) {
-    let empty = Map::new();
-    let (after, before) = (read::map(new, "status").unwrap_or(&empty), read::map(old, "status").unwrap_or(&empty));
-    let spec = read::map(old, "spec").unwrap_or(&empty);
+pub fn pod_status_changes(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+    let (after, before) = (read::within(new, "status"), read::within(old, "status"));
+    let spec = read::within(old, "spec");
     let at = path.child("status");
     nominated_node(after, before, spec, &at.child("nominatedNodeName"), errors);
     let generation = read::number(after, "observedGeneration");
@@ -99,13 +92,7 @@ pub fn pod_status_changes(
     addresses(after, before, "hostIPs", &at, errors);
 }
 
-fn nominated_node(
-    after: &Map<String, Value>,
-    before: &Map<String, Value>,
-    spec: &Map<String, Value>,
-    at: &FieldPath,
-    errors: &mut Errors,
-) {
+fn nominated_node(after: &Object, before: &Object, spec: &Object, at: &FieldPath, errors: &mut Errors) {
     let name = read::text(after, "nominatedNodeName");
     if name.is_empty() || name == read::text(before, "nominatedNodeName") {
         return;
@@ -120,8 +107,8 @@ fn nominated_node(
 
 /// A container that has ended and is not restarted does not run again.
 fn no_resurrection(
-    after: &Map<String, Value>,
-    before: &Map<String, Value>,
+    after: &Object,
+    before: &Object,
     field: &str,
     may_restart: impl Fn(&str, i64) -> bool,
     at: &FieldPath,
@@ -140,7 +127,7 @@ fn no_resurrection(
 }
 
 /// Whether some rule restarts all containers of a pod.
-fn all_may_restart(spec: &Map<String, Value>) -> bool {
+fn all_may_restart(spec: &Object) -> bool {
     ["containers", "initContainers"].iter().any(|list| {
         read::objects(spec, list).any(|(_, container)| {
             read::objects(container, "restartPolicyRules")
@@ -151,7 +138,7 @@ fn all_may_restart(spec: &Map<String, Value>) -> bool {
 
 /// Whether a container that ended with a code is started again: by the first rule that speaks of the code, by its own
 /// policy, by the pod's.
-fn may_restart(spec: &Map<String, Value>, list: &str, name: &str, code: i64) -> bool {
+fn may_restart(spec: &Object, list: &str, name: &str, code: i64) -> bool {
     let found = read::objects(spec, list).find(|(_, container)| read::text(container, "name") == name);
     let Some((_, container)) = found else { return false };
     for (_, rule) in read::objects(container, "restartPolicyRules") {
@@ -177,7 +164,7 @@ fn may_restart(spec: &Map<String, Value>, list: &str, name: &str, code: i64) -> 
     }
 }
 
-fn claim_statuses(after: &Map<String, Value>, spec: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn claim_statuses(after: &Object, spec: &Object, at: &FieldPath, errors: &mut Errors) {
     let known: Vec<&str> = read::objects(spec, "resourceClaims").map(|(_, claim)| read::text(claim, "name")).collect();
     let mut seen = Vec::new();
     for (index, status) in read::objects(after, "resourceClaimStatuses") {
@@ -199,14 +186,8 @@ fn claim_statuses(after: &Map<String, Value>, spec: &Map<String, Value>, at: &Fi
 }
 
 /// New addresses are well formed, and there is at most one of each family.
-fn addresses(
-    after: &Map<String, Value>,
-    before: &Map<String, Value>,
-    field: &str,
-    at: &FieldPath,
-    errors: &mut Errors,
-) {
-    let of = |status: &Map<String, Value>| -> Vec<String> {
+fn addresses(after: &Object, before: &Object, field: &str, at: &FieldPath, errors: &mut Errors) {
+    let of = |status: &Object| -> Vec<String> {
         read::objects(status, field).map(|(_, item)| read::text(item, "ip").to_string()).collect()
     };
     let (new, old) = (of(after), of(before));

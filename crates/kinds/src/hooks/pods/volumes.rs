@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value};
+use pawl_meta::object::Object;
+use serde_json::Map;
 
 use crate::formats;
 use crate::hooks::read;
@@ -32,7 +33,7 @@ fn local_path(path: &str, at: &FieldPath, errors: &mut Errors) {
 }
 
 /// Names that follow from a volume's name: the claim of an ephemeral volume, the initiator of an iSCSI volume.
-pub fn volume_derived_names(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn volume_derived_names(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let name = read::text(object, "name");
     if let Some(iscsi) = read::map(object, "iscsi")
         && read::present(iscsi, "initiatorName")
@@ -57,7 +58,7 @@ fn pod_name<'a>(cx: &'a Check<'_>) -> &'a str {
 }
 
 /// A volume does not name a claim that another volume of the pod will create.
-pub fn pod_claims_of_volumes(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn pod_claims_of_volumes(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let pod = pod_name(cx);
     if pod.is_empty() {
         return;
@@ -77,7 +78,7 @@ pub fn pod_claims_of_volumes(cx: &Check<'_>, object: &Map<String, Value>, path: 
 }
 
 /// A source of a projected volume is of one kind.
-pub fn projection_count(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn projection_count(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let kinds = ["secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate"];
     if kinds.iter().filter(|kind| read::present(object, kind)).count() > 1 {
         errors.forbidden(path, "may not specify more than 1 volume type per source");
@@ -85,7 +86,7 @@ pub fn projection_count(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fie
 }
 
 /// No two files of a projected volume have the same path. The paths of what is wrong stop at the volume.
-pub fn projected_paths(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn projected_paths(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let mut taken = BTreeSet::new();
     for (_, source) in read::objects(object, "sources") {
         for kind in ["secret", "configMap", "downwardAPI"] {
@@ -108,7 +109,7 @@ pub fn projected_paths(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fiel
 }
 
 /// A pod without a service account cannot mount its token.
-pub fn pod_token_volumes(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn pod_token_volumes(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(spec) = read::map(object, "spec") else { return };
     if !read::text(spec, "serviceAccountName").is_empty() {
         return;
@@ -127,7 +128,7 @@ pub fn pod_token_volumes(_cx: &Check<'_>, object: &Map<String, Value>, path: &Fi
 }
 
 /// Options of a FlexVolume do not use the prefixes of the system.
-pub fn flex_options(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn flex_options(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     for key in read::map(object, "options").into_iter().flat_map(Map::keys) {
         let prefix = key.split_once('/').map_or(key.as_str(), |(prefix, _)| prefix);
         let dotted = format!(".{}", prefix.to_lowercase());
@@ -139,7 +140,7 @@ pub fn flex_options(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPa
 }
 
 /// A Quobyte registry is a list of hosts with ports.
-pub fn quobyte_registry(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn quobyte_registry(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let registry = read::text(object, "registry");
     if registry.is_empty() {
         return;

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use pawl_meta::object::Object;
 use serde_json::{Map, Value};
 
 use super::all_containers;
@@ -16,7 +17,7 @@ use crate::hooks::read;
 use crate::rules::{Check, FieldPath};
 
 /// A new pod; the object is the pod. Changes of pods are made by machines, which read no warnings.
-pub fn pod_warnings(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, warnings: &mut Vec<String>) {
+pub fn pod_warnings(cx: &Check<'_>, object: &Object, path: &FieldPath, warnings: &mut Vec<String>) {
     if cx.old.is_some() {
         return;
     }
@@ -26,7 +27,7 @@ pub fn pod_warnings(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPat
 }
 
 /// The addresses in a pod's status.
-pub fn pod_status_warnings(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, warnings: &mut Vec<String>) {
+pub fn pod_status_warnings(_cx: &Check<'_>, object: &Object, path: &FieldPath, warnings: &mut Vec<String>) {
     let Some(status) = read::map(object, "status") else { return };
     for field in ["podIPs", "hostIPs"] {
         for (index, item) in read::objects(status, field) {
@@ -37,17 +38,12 @@ pub fn pod_status_warnings(_cx: &Check<'_>, object: &Map<String, Value>, path: &
 }
 
 /// The template at `spec.template` of a new or changed object. The name of its pods begins with the object's.
-pub fn template_warnings(cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, warnings: &mut Vec<String>) {
+pub fn template_warnings(cx: &Check<'_>, object: &Object, path: &FieldPath, warnings: &mut Vec<String>) {
     changed_template(cx, object, &["spec", "template"], path, warnings);
 }
 
 /// The same, for kinds whose pods are named after it.
-pub fn named_template_warnings(
-    cx: &Check<'_>,
-    object: &Map<String, Value>,
-    path: &FieldPath,
-    warnings: &mut Vec<String>,
-) {
+pub fn named_template_warnings(cx: &Check<'_>, object: &Object, path: &FieldPath, warnings: &mut Vec<String>) {
     if cx.old.is_none() {
         let name = read::map(object, "metadata").map_or("", |meta| read::text(meta, "name"));
         name_as_host(name, "Pod names and hostnames", warnings);
@@ -56,25 +52,19 @@ pub fn named_template_warnings(
 }
 
 /// A PodTemplate holds its template at the top.
-pub fn pod_template_warnings(
-    cx: &Check<'_>,
-    object: &Map<String, Value>,
-    path: &FieldPath,
-    warnings: &mut Vec<String>,
-) {
+pub fn pod_template_warnings(cx: &Check<'_>, object: &Object, path: &FieldPath, warnings: &mut Vec<String>) {
     changed_template(cx, object, &["template"], path, warnings);
 }
 
 /// Warnings about the template below some fields, when the object is new or its generation has gone on.
 pub(crate) fn changed_template(
     cx: &Check<'_>,
-    object: &Map<String, Value>,
+    object: &Object,
     fields: &[&str],
     path: &FieldPath,
     warnings: &mut Vec<String>,
 ) {
-    let generation =
-        |object: &Map<String, Value>| read::map(object, "metadata").map_or(0, |meta| read::number(meta, "generation"));
+    let generation = |object: &Object| read::map(object, "metadata").map_or(0, |meta| read::number(meta, "generation"));
     let untouched = cx.old.is_some_and(|old| generation(old) == generation(object));
     if untouched {
         return;
@@ -96,10 +86,9 @@ pub(crate) fn name_as_host(name: &str, used_in: &str, warnings: &mut Vec<String>
     }
 }
 
-fn warn(object: &Map<String, Value>, path: &FieldPath, template: bool, warnings: &mut Vec<String>) {
-    let empty = Map::new();
-    let spec = read::map(object, "spec").unwrap_or(&empty);
-    let annotations = read::deep(object, &["metadata", "annotations"]).unwrap_or(&empty);
+fn warn(object: &Object, path: &FieldPath, template: bool, warnings: &mut Vec<String>) {
+    let spec = read::within(object, "spec");
+    let annotations = read::annotations(object);
     let at = path.child("spec");
     node_labels(spec, &at, warnings);
     old_annotations(annotations, path, warnings);
@@ -158,7 +147,7 @@ pub(crate) fn deprecated_label(key: &str) -> Option<&'static str> {
     }
 }
 
-fn node_labels(spec: &Map<String, Value>, at: &FieldPath, warnings: &mut Vec<String>) {
+fn node_labels(spec: &Object, at: &FieldPath, warnings: &mut Vec<String>) {
     for key in read::map(spec, "nodeSelector").into_iter().flat_map(Map::keys) {
         if let Some(text) = deprecated_label(key) {
             warnings.push(format!("{}: {text}", at.child("nodeSelector").key(key)));
@@ -189,7 +178,7 @@ fn node_labels(spec: &Map<String, Value>, at: &FieldPath, warnings: &mut Vec<Str
     }
 }
 
-pub(crate) fn selector_term(term: &Map<String, Value>, values_too: bool, at: &FieldPath, warnings: &mut Vec<String>) {
+pub(crate) fn selector_term(term: &Object, values_too: bool, at: &FieldPath, warnings: &mut Vec<String>) {
     for (index, expression) in read::objects(term, "matchExpressions") {
         let place = at.child("matchExpressions").index(index);
         let key = read::text(expression, "key");
@@ -204,14 +193,13 @@ pub(crate) fn selector_term(term: &Map<String, Value>, values_too: bool, at: &Fi
     }
 }
 
-fn no_selector(term: &Map<String, Value>, at: &FieldPath, warnings: &mut Vec<String>) {
+fn no_selector(term: &Object, at: &FieldPath, warnings: &mut Vec<String>) {
     if !read::present(term, "labelSelector") {
         warnings.push(format!("{}: a null labelSelector results in matching no pod", at.child("labelSelector")));
     }
 }
 
-fn selectorless_terms(spec: &Map<String, Value>, at: &FieldPath, warnings: &mut Vec<String>) {
-    let empty = Map::new();
+fn selectorless_terms(spec: &Object, at: &FieldPath, warnings: &mut Vec<String>) {
     for kind in ["podAffinity", "podAntiAffinity"] {
         let Some(affinity) = read::deep(spec, &["affinity", kind]) else { continue };
         let place = at.child("affinity").child(kind);
@@ -221,13 +209,13 @@ fn selectorless_terms(spec: &Map<String, Value>, at: &FieldPath, warnings: &mut 
         }
         let preferred = "preferredDuringSchedulingIgnoredDuringExecution";
         for (index, weighted) in read::objects(affinity, preferred) {
-            let term = read::map(weighted, "podAffinityTerm").unwrap_or(&empty);
+            let term = read::within(weighted, "podAffinityTerm");
             no_selector(term, &place.child(preferred).index(index).child("podAffinityTerm"), warnings);
         }
     }
 }
 
-fn old_annotations(annotations: &Map<String, Value>, path: &FieldPath, warnings: &mut Vec<String>) {
+fn old_annotations(annotations: &Object, path: &FieldPath, warnings: &mut Vec<String>) {
     let old = [
         (
             "scheduler.alpha.kubernetes.io/critical-pod",
@@ -241,7 +229,7 @@ fn old_annotations(annotations: &Map<String, Value>, path: &FieldPath, warnings:
     }
 }
 
-fn old_volumes(spec: &Map<String, Value>, at: &FieldPath, warnings: &mut Vec<String>) {
+fn old_volumes(spec: &Object, at: &FieldPath, warnings: &mut Vec<String>) {
     let old = [
         ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
         ("gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
@@ -260,7 +248,7 @@ fn old_volumes(spec: &Map<String, Value>, at: &FieldPath, warnings: &mut Vec<Str
     }
 }
 
-fn repeated(spec: &Map<String, Value>, list: &str, field: &str, at: &FieldPath, warnings: &mut Vec<String>) {
+fn repeated(spec: &Object, list: &str, field: &str, at: &FieldPath, warnings: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
     for (index, item) in read::objects(spec, list) {
         let value = read::text(item, field);
@@ -270,7 +258,7 @@ fn repeated(spec: &Map<String, Value>, list: &str, field: &str, at: &FieldPath, 
     }
 }
 
-fn fraction(list: Option<&Map<String, Value>>, name: &str, at: &FieldPath, warnings: &mut Vec<String>) {
+fn fraction(list: Option<&Object>, name: &str, at: &FieldPath, warnings: &mut Vec<String>) {
     if let Some(quantity) = list.and_then(|list| list.get(name))
         && !quantities::is_whole(quantities::amount(quantity))
     {
@@ -280,17 +268,15 @@ fn fraction(list: Option<&Map<String, Value>>, name: &str, at: &FieldPath, warni
 }
 
 fn profiles_in_annotations(
-    spec: &Map<String, Value>,
-    annotations: &Map<String, Value>,
+    spec: &Object,
+    annotations: &Object,
     path: &FieldPath,
     template: bool,
     warnings: &mut Vec<String>,
 ) {
     let at = path.child("metadata").child("annotations");
     let seccomp = "non-functional in v1.27+; use the \"seccompProfile\" field instead";
-    let of = |holder: &Map<String, Value>, field: &str| {
-        read::deep(holder, &["securityContext", field]).cloned().map(Value::Object)
-    };
+    let of = |holder: &Object, field: &str| read::deep(holder, &["securityContext", field]).cloned().map(Value::Object);
     let pod_key = "seccomp.security.alpha.kubernetes.io/pod";
     if of(spec, "seccompProfile").is_none() && annotations.contains_key(pod_key) {
         warnings.push(format!("{}: {seccomp}", at.key(pod_key)));
@@ -321,7 +307,7 @@ fn profiles_in_annotations(
 }
 
 /// A later variable of the same name that does not build on the earlier one hides it.
-fn hidden_variables(container: &Map<String, Value>, at: &FieldPath, warnings: &mut Vec<String>) {
+fn hidden_variables(container: &Object, at: &FieldPath, warnings: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
     for (index, variable) in read::objects(container, "env") {
         let (name, value) = (read::text(variable, "name"), read::text(variable, "value"));
@@ -337,8 +323,8 @@ fn hidden_variables(container: &Map<String, Value>, at: &FieldPath, warnings: &m
     }
 }
 
-fn ports(spec: &Map<String, Value>, at: &FieldPath, warnings: &mut Vec<String>) {
-    type Held<'p> = Vec<(FieldPath, &'p Map<String, Value>)>;
+fn ports(spec: &Object, at: &FieldPath, warnings: &mut Vec<String>) {
+    type Held<'p> = Vec<(FieldPath, &'p Object)>;
     let mut held: BTreeMap<(i64, &str), Held<'_>> = BTreeMap::new();
     for (container, place) in all_containers(spec, at) {
         for (index, port) in read::objects(container, "ports") {
@@ -366,7 +352,7 @@ fn ports(spec: &Map<String, Value>, at: &FieldPath, warnings: &mut Vec<String>) 
     }
 }
 
-fn shown_port(port: &Map<String, Value>) -> String {
+fn shown_port(port: &Object) -> String {
     format!(
         "{{Name:{} HostPort:{} ContainerPort:{} Protocol:{} HostIP:{}}}",
         read::text(port, "name"),
@@ -377,7 +363,7 @@ fn shown_port(port: &Map<String, Value>) -> String {
     )
 }
 
-fn port_names(spec: &Map<String, Value>, at: &FieldPath, warnings: &mut Vec<String>) {
+fn port_names(spec: &Object, at: &FieldPath, warnings: &mut Vec<String>) {
     let mut held: BTreeMap<&str, FieldPath> = BTreeMap::new();
     for (container, place) in all_containers(spec, at) {
         for (index, port) in read::objects(container, "ports") {

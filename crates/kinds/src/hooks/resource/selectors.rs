@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use pawl_cel::decl::{DeclKind, DeclType, FieldDecl};
 use pawl_cel::{Env, Type};
-use serde_json::{Map, Value};
+use pawl_meta::object::Object;
 
 use crate::hooks::read;
 use crate::rules::{Check, Errors, FieldPath};
@@ -12,7 +12,7 @@ use crate::rules::{Check, Errors, FieldPath};
 const MAX_LENGTH: usize = 10 * 1024;
 
 /// An expression over `device` that is true or false, or an attribute of which nobody knows the type.
-pub fn device_selector_expression(_cx: &Check<'_>, object: &Map<String, Value>, path: &FieldPath, errors: &mut Errors) {
+pub fn device_selector_expression(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(selector) = read::map(object, "cel") else { return };
     let expression = read::text(selector, "expression");
     let at = path.child("cel").child("expression");

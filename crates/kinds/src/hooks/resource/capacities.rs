@@ -1,15 +1,16 @@
 //! How much of a capacity that devices share may be asked for: one of several amounts, or a range.
 
-use serde_json::{Map, Value};
+use pawl_meta::object::Object;
+use serde_json::Value;
 
-use super::{quantities, read};
+use crate::hooks::{quantities, read};
 use crate::rules::{Errors, FieldPath};
 
 const MAX_VALUES: usize = 10;
 const BILLION: i128 = 1_000_000_000;
 
 /// The amounts that may be asked for lie within the capacity, and the default is one of them.
-pub fn request_policy(capacity: Option<&Value>, policy: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+pub fn request_policy(capacity: Option<&Value>, policy: &Object, at: &FieldPath, errors: &mut Errors) {
     let capacity = Asked::of(capacity);
     let default = policy.get("default").filter(|value| !value.is_null()).map(|value| Asked::of(Some(value)));
     let values = read::list(policy, "validValues");
@@ -76,7 +77,7 @@ fn valid_values(capacity: &Asked, default: &Asked, values: &[Value], at: &FieldP
     }
 }
 
-fn valid_range(capacity: &Asked, default: &Asked, range: &Map<String, Value>, at: &FieldPath, errors: &mut Errors) {
+fn valid_range(capacity: &Asked, default: &Asked, range: &Object, at: &FieldPath, errors: &mut Errors) {
     let bound = |field| range.get(field).filter(|value: &&Value| !value.is_null()).map(|value| Asked::of(Some(value)));
     let (at_min, at_max, at_step) = (at.child("min"), at.child("max"), at.child("step"));
     let Some(min) = bound("min") else { return errors.required(&at_min, "required when validRange is defined") };

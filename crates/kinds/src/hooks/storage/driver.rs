@@ -1,0 +1,80 @@
+//! What rules cannot say about CSI drivers, in the cluster and on a node.
+
+use pawl_meta::object::Object;
+use serde_json::{Value, json};
+
+use crate::formats;
+use crate::hooks::read;
+use crate::hooks::report::each;
+use crate::rules::{Check, Errors, FieldPath};
+
+/// The tokens that a driver wants: one per audience, of a sensible age.
+pub fn driver_token_requests(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let Some(spec) = read::map(object, "spec") else { return };
+    let mut seen = Vec::new();
+    for (index, request) in read::objects(spec, "tokenRequests") {
+        let at = path.child("spec").child("tokenRequests").index(index);
+        let audience = read::text(request, "audience");
+        if seen.contains(&audience) {
+            errors.duplicate(&at.child("audience"), audience);
+            continue;
+        }
+        seen.push(audience);
+        let seconds = read::number(request, "expirationSeconds");
+        if read::present(request, "expirationSeconds") && seconds < 600 {
+            let detail = "may not specify a duration less than 10 minutes";
+            errors.invalid(&at.child("expirationSeconds"), seconds, detail);
+        }
+        if seconds > 1 << 32 {
+            let detail = "may not specify a duration larger than 2^32 seconds";
+            errors.invalid(&at.child("expirationSeconds"), seconds, detail);
+        }
+    }
+}
+
+/// The ways in which a driver's volumes live; errors name the list.
+pub fn driver_lifecycle_modes(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let Some(spec) = read::map(object, "spec") else { return };
+    for mode in read::texts(spec, "volumeLifecycleModes") {
+        if !matches!(mode, "Persistent" | "Ephemeral") {
+            let at = path.child("spec").child("volumeLifecycleModes");
+            errors.not_supported(&at, mode, &["Persistent", "Ephemeral"]);
+        }
+    }
+}
+
+/// The topology keys of a driver on a node; errors name the driver.
+pub fn node_driver_topology_keys(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let mut seen = Vec::new();
+    for key in read::texts(object, "topologyKeys") {
+        if key.is_empty() {
+            errors.required(path, "");
+        }
+        if seen.contains(&key) {
+            errors.duplicate(path, key);
+        }
+        seen.push(key);
+        each(formats::qualified_name(key), path, key, errors);
+    }
+}
+
+/// A driver on a node stays as it is, but for what it can take.
+pub fn node_drivers_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+    let (Some(new), Some(old)) = (read::map(new, "spec"), read::map(old, "spec")) else { return };
+    for (_, before) in read::objects(old, "drivers") {
+        for (_, now) in read::objects(new, "drivers") {
+            if read::text(now, "name") != read::text(before, "name") {
+                continue;
+            }
+            if !["nodeID", "topologyKeys"].iter().all(|field| read::same(now, before, field)) {
+                let shown = json!({
+                    "Name": read::text(now, "name"),
+                    "NodeID": read::text(now, "nodeID"),
+                    "TopologyKeys": now.get("topologyKeys").cloned().unwrap_or(Value::Null),
+                    "Allocatable": null,
+                });
+                errors.invalid(&path.child("spec").child("drivers"), shown, "field is immutable");
+            }
+        }
+    }
+}
