@@ -18,8 +18,10 @@ enum Format {
 }
 
 const NANO: i128 = 1_000_000_000;
-/// Upstream caps values at about 2⁶³−1 units.
-const MAX: i128 = (i64::MAX as i128) * NANO;
+/// Upstream caps values with binary suffixes at 2⁶³−1 units.
+const MAX_BINARY: i128 = (i64::MAX as i128) * NANO;
+/// Others have no bound there; this one is beyond anything that is measured.
+const MAX_DECIMAL: i128 = 10_i128.pow(38);
 
 const BINARY: [(&str, u32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
 const DECIMAL: [(&str, i32); 10] =
@@ -150,21 +152,21 @@ fn scaled(whole: &str, fraction: &str, factor: Factor) -> i128 {
         let in_fraction = i >= whole.len();
         let next = digits.checked_mul(10).and_then(|d| d.checked_add(i128::from(byte - b'0')));
         match next {
-            Some(next) if next < i128::MAX / (1 << 62) => {
+            Some(next) => {
                 digits = next;
                 fraction_len += i32::from(in_fraction);
             }
-            _ if in_fraction => lost |= byte != b'0',
-            _ => overflow = true,
+            None if in_fraction => lost |= byte != b'0',
+            None => overflow = true,
         }
     }
-    if overflow {
-        return MAX;
-    }
-    let (exponent, bits) = match factor {
-        Factor::Ten(exponent) => (exponent, 0),
-        Factor::Two(bits) => (0, bits),
+    let (exponent, bits, most) = match factor {
+        Factor::Ten(exponent) => (exponent, 0, MAX_DECIMAL),
+        Factor::Two(bits) => (0, bits, MAX_BINARY),
     };
+    if overflow {
+        return most;
+    }
     let exponent = i64::from(exponent) + 9 - i64::from(fraction_len);
     let shifted = digits.checked_mul(1 << bits).unwrap_or(i128::MAX);
     let nano = match u32::try_from(exponent) {
@@ -178,7 +180,7 @@ fn scaled(whole: &str, fraction: &str, factor: Factor) -> i128 {
             None => i128::from(shifted != 0),
         },
     };
-    (nano + i128::from(lost && nano < MAX)).min(MAX)
+    nano.saturating_add(i128::from(lost)).min(most)
 }
 
 fn div_up(value: i128, by: i128) -> i128 {
@@ -213,6 +215,11 @@ mod tests {
             ("5.", "5"),
             ("1E", "1E"),
             ("100Ei", "9223372036854775807"),
+            ("8Ei", "9223372036854775807"),
+            ("9223372036854775808", "9223372036854775808"),
+            ("123456789012345678901", "123456789012345678901"),
+            ("1e19", "10e18"),
+            ("92233720368547580700u", "92233720368547580700u"),
             ("0Gi", "0"),
             ("2k", "2k"),
             ("1e-3", "1e-3"),
