@@ -65,6 +65,7 @@ pub struct Attributes<'a> {
     pub user: &'a str,
     pub groups: &'a [String],
     pub dry_run: bool,
+    /// The object before the request; of one that is deleted often its metadata only.
     pub old: Option<&'a Object>,
     /// What else there is.
     pub objects: &'a dyn Objects,

@@ -1,5 +1,7 @@
 //! What form an answer takes: media type and representation, from the `Accept` header.
 
+use std::borrow::Cow;
+
 use http::HeaderMap;
 use pawl_meta::{Details, Status};
 
@@ -112,7 +114,7 @@ impl<'h> Clause<'h> {
 pub fn negotiate(headers: &HeaderMap, pretty: Option<&str>) -> Result<Accepted, Status> {
     let pretty = wants_pretty(headers, pretty);
     let header = accept(headers);
-    if header.is_empty() {
+    if is_usual(&header) {
         return Ok(Accepted { pretty, ..Accepted::default() });
     }
     let mut known = false;
@@ -178,9 +180,15 @@ fn none_available(available: &str) -> Status {
         .with_details(Details::default())
 }
 
-fn accept(headers: &HeaderMap) -> String {
-    let values: Vec<&str> = headers.get_all(http::header::ACCEPT).iter().filter_map(|v| v.to_str().ok()).collect();
-    values.join(",")
+fn accept(headers: &HeaderMap) -> Cow<'_, str> {
+    let mut values = headers.get_all(http::header::ACCEPT).iter().filter_map(|v| v.to_str().ok());
+    let first = Cow::Borrowed(values.next().unwrap_or_default());
+    values.fold(first, |all, more| Cow::Owned(format!("{all},{more}")))
+}
+
+/// Whether a header asks for what is answered without one: most do, and nothing needs to be weighed for them.
+fn is_usual(header: &str) -> bool {
+    matches!(header, "" | "*/*" | "application/json")
 }
 
 /// The media type of an aggregated discovery document; `None` where none is asked for. Who names it wants it, before any

@@ -119,7 +119,11 @@ pub fn document(value: &Value, accepted: Accepted) -> (Bytes, &'static str) {
     match accepted.media {
         Media::Yaml => (Bytes::from(pawl_schema::yaml::emit(value)), Media::Yaml.content_type()),
         _ if accepted.pretty => (Bytes::from(pretty(value)), Media::Json.content_type()),
-        _ => (Bytes::from(value.to_string() + "\n"), Media::Json.content_type()),
+        _ => {
+            let mut json = serde_json::to_vec(value).unwrap_or_default();
+            json.push(b'\n');
+            (Bytes::from(json), Media::Json.content_type())
+        }
     }
 }
 

@@ -38,6 +38,7 @@ impl Registry {
         let key = served.stored.key(request.namespace, request.name);
         self.storage().catch_up().await?;
         let mut current = served.stored.cache.get(&key);
+        let mut whole = decides_by_more_than_metadata(served);
         for _ in 0..ATTEMPTS {
             let Some(entry) = current else {
                 if request.options.ignore_read_errors {
@@ -49,7 +50,8 @@ impl Registry {
                 State::Readable(_) if request.options.ignore_read_errors => {
                     return Err(only_for_unreadable(served, request.name));
                 }
-                State::Readable(readable) => readable.object(entry.revision),
+                State::Readable(readable) if whole => readable.object(entry.revision),
+                State::Readable(readable) => readable.head(entry.revision),
                 State::Unreadable(why) => return Err(read_error(served, &key, why)),
             };
             let attributes = Attributes {
@@ -82,6 +84,12 @@ impl Registry {
             let (put, object, changed) = match pawl_deletion::judge(&deletion, old) {
                 Verdict::Refuse(status) => return Err(status),
                 Verdict::Underway => return Ok(Deleted::Waiting(entry)),
+                // What is stored or shown again must be all of it.
+                Verdict::Mark(_) | Verdict::Remove { changed: true, .. } if !whole => {
+                    whole = true;
+                    current = Some(entry);
+                    continue;
+                }
                 Verdict::Remove { object, changed } => (None, object, changed),
                 Verdict::Mark(mut object) => {
                     self.prepare_kind_deletion(served, &mut object);
@@ -184,6 +192,12 @@ fn only_for_unreadable(served: &Served, name: &str) -> Status {
     let resource = served.resource.group_resource();
     let kind = pawl_meta::GroupKind { group: resource.group, kind: resource.resource };
     Status::invalid(&kind, name, &errors)
+}
+
+/// Whether more than metadata says what becomes of a deletion; for most kinds it does not, and the rest is left unread.
+fn decides_by_more_than_metadata(served: &Served) -> bool {
+    let facts = &served.resource.facts;
+    facts.graceful.is_some() || facts.deferred || facts.allocates
 }
 
 /// What is particular about the deletion of a kind.

@@ -14,6 +14,8 @@ use pawl_meta::selector::{FieldSelector, LabelSelector};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::wire::unpack;
+
 /// An object in the cache.
 #[derive(Debug)]
 pub struct Entry {
@@ -86,12 +88,17 @@ impl Entry {
 }
 
 impl Readable {
-    /// Cuts a stored value. A value in another layout (written by another server) is brought into ours first.
+    /// Cuts a stored value. A value in another layout, or in protobuf (written by another server), is brought into ours
+    /// first.
     pub fn cut(value: Bytes, select: &[String]) -> Result<Self, String> {
         match find_metadata(&value) {
             Some((meta_start, meta_end)) => Self::with_cuts(value, meta_start, meta_end, select),
             None => {
-                let object: Object = serde_json::from_slice(&value).map_err(|e| e.to_string())?;
+                let object = if value.starts_with(pawl_protobuf::MAGIC) {
+                    unpack(&value)?
+                } else {
+                    serde_json::from_slice::<Object>(&value).map_err(|e| e.to_string())?
+                };
                 if !object.contains_key("kind") || !object.contains_key("apiVersion") {
                     return Err("the value has no kind or apiVersion".to_owned());
                 }
@@ -175,12 +182,24 @@ impl Readable {
         self.labels.iter().find(|(k, _)| &**k == key).map(|(_, v)| &**v)
     }
 
+    /// Kind, apiVersion and metadata of the object with its resourceVersion: enough for who needs no more.
+    pub fn head(&self, revision: Revision) -> Object {
+        let mut text = Vec::with_capacity(self.meta_end + 2);
+        text.extend_from_slice(self.value.get(..=self.meta_end).unwrap_or_default());
+        text.push(b'}');
+        parsed(&text, revision)
+    }
+
     /// The object with its resourceVersion, to work with.
     pub fn object(&self, revision: Revision) -> Object {
-        let mut object: Object = serde_json::from_slice(&self.value).unwrap_or_default();
-        pawl_meta::object::metadata_mut(&mut object).insert("resourceVersion".to_owned(), revision.to_string().into());
-        object
+        parsed(&self.value, revision)
     }
+}
+
+fn parsed(text: &[u8], revision: Revision) -> Object {
+    let mut object: Object = serde_json::from_slice(text).unwrap_or_default();
+    pawl_meta::object::metadata_mut(&mut object).insert("resourceVersion".to_owned(), revision.to_string().into());
+    object
 }
 
 /// Label pairs without a map around them.
@@ -345,6 +364,7 @@ fn skip_string(value: &[u8], at: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{protobuf, type_of};
     use serde_json::json;
 
     fn object(value: Value) -> Object {
@@ -362,6 +382,9 @@ mod tests {
         assert_eq!(readable.label("l"), Some("1"));
         assert_eq!(&*readable.fields[0], "T");
         assert_eq!(readable.object(7), o);
+        let head = readable.head(7);
+        assert_eq!(head.keys().collect::<Vec<_>>(), ["apiVersion", "kind", "metadata"]);
+        assert_eq!(head["metadata"], o["metadata"]);
     }
 
     #[test]
@@ -370,6 +393,20 @@ mod tests {
         let readable = Readable::cut(Bytes::from_static(text), &[]).unwrap();
         assert_eq!(&readable.value()[..], br#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"x"}}"#);
         assert!(Readable::cut(Bytes::from_static(b"nonsense"), &[]).is_err());
+        assert!(Readable::cut(Bytes::from_static(b"k8s\0nonsense"), &[]).is_err());
         assert!(Readable::cut(Bytes::from_static(b"{}"), &[]).is_err());
+    }
+
+    #[test]
+    fn a_value_that_another_server_stored_in_protobuf_is_read() {
+        let object = object(json!({"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "x", "namespace": "n"},
+            "data": {"a": "AQI="}, "type": "Opaque"}));
+        let mut raw = Vec::new();
+        protobuf().encode(type_of("v1", "Secret").unwrap(), &object, &mut raw).unwrap();
+        let readable = Readable::cut(pawl_protobuf::seal("v1", "Secret", &raw).into(), &["type".to_owned()]).unwrap();
+        let mut read = readable.object(7);
+        assert_eq!(pawl_meta::object::metadata_mut(&mut read).remove("resourceVersion"), Some(json!("7")));
+        assert_eq!(read, object);
+        assert_eq!(readable.field(0), Some("Opaque"));
     }
 }

@@ -49,6 +49,17 @@ pub fn message(document: &Value) -> Option<Vec<u8>> {
     Some(seal(api_version, kind, &raw))
 }
 
+/// The object in an envelope, as other servers store it.
+pub(crate) fn unpack(envelope: &[u8]) -> Result<Object, String> {
+    let envelope = pawl_protobuf::open(envelope).map_err(|e| e.to_string())?;
+    let (api_version, kind) = (envelope.api_version, envelope.kind);
+    let root = type_of(api_version, kind).ok_or_else(|| format!("no type is known of {kind} in {api_version}"))?;
+    let mut object = protobuf().decode(root, envelope.raw).map_err(|e| e.to_string())?.object;
+    object.insert("apiVersion".to_owned(), api_version.into());
+    object.insert("kind".to_owned(), kind.into());
+    Ok(object)
+}
+
 impl Served {
     /// The object of an entry as answers show it: one that was never stored has no resourceVersion.
     pub fn shown(&self, entry: &Entry, readable: &Readable) -> Object {

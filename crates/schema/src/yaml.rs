@@ -1,6 +1,7 @@
 //! YAML as Go's tools read and write it: YAML 1.1 booleans and octals, JSON values out.
 
 mod emit;
+mod json;
 mod scalar;
 
 use std::collections::HashMap;
@@ -27,6 +28,13 @@ pub struct Parsed {
 
 /// Reads the first document of a text. The error is worded as Go words it.
 pub fn parse(text: &str) -> Result<Parsed, String> {
+    if let Some(value) = json::read(text) {
+        return Ok(Parsed { value, duplicates: Vec::new() });
+    }
+    parse_yaml(text)
+}
+
+fn parse_yaml(text: &str) -> Result<Parsed, String> {
     let parser = Parser::new_from_str(text);
     let mut loader = Loader { text, parser, anchors: HashMap::new(), aliased: 0, duplicates: Vec::new() };
     loop {
@@ -240,6 +248,20 @@ mod tests {
             format!("{text}a{}: &a{} [{many}]\n", i + 1, i + 1)
         });
         assert_eq!(parse(&bomb).unwrap_err(), "yaml: document contains excessive aliasing");
+    }
+
+    #[test]
+    fn json_reads_the_same_by_both_readers() {
+        for text in [
+            r#"{"a": {"b": [1, -2, true, null, "x\\u00e9\\n\\/y", {}], "yes": "no", "0x1": "010"}, "c": ""}"#,
+            r#"{"a": 18446744073709551615, "b": -9223372036854775808}"#,
+            "{}",
+        ] {
+            assert_eq!(Some(parse_yaml(text).unwrap().value), json::read(text), "{text}");
+        }
+        for text in [r#"{"a": 1, "a": 2}"#, r#"{"a": 1.0}"#, r#"{"a": 1e3}"#, "{a: b}", "[]", "a: b"] {
+            assert_eq!(json::read(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -19,7 +19,8 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
     let encoding = encoding(call)?;
     call.cx.dry_run = options.dry_run;
     call.cx.manager = manager(call, &options.field_manager);
-    let object = api.registry.decode(&call.cx, served, encoding, &body, options.field_validation)?;
+    let (cx, validation) = (&call.cx, options.field_validation);
+    let mut object = Some(api.registry.decode(cx, served, encoding, &body, validation)?);
     let creates = served.resource.facts.put_creates && call.info.subresource.is_empty();
     let create_refused = creates.then(|| api.access.may(&call.cx.user, "create", &call.info).err()).flatten();
     let request = UpdateRequest {
@@ -30,9 +31,13 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
         create_refused,
         tracked: false,
         replaces: call.info.subresource.is_empty(),
-        change: Box::new(move |_| Ok(object.clone())),
+        // Who is asked again, because somebody was faster, reads the body again: that is rarer than a copy is cheap.
+        change: Box::new(|_| match object.take() {
+            Some(object) => Ok(object),
+            None => api.registry.decode(cx, served, encoding, &body, validation),
+        }),
     };
-    let updated = api.registry.update(&call.cx, served, request).await?;
+    let updated = api.registry.update(cx, served, request).await?;
     api.metrics.validated(options.directive(), started);
     api.object(call, served, &updated.entry, if updated.created { 201 } else { 200 })
 }
