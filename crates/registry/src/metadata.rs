@@ -18,15 +18,27 @@ pub struct Pass<'r> {
     name: NameRule,
     /// Finalizers must be standard or qualified names.
     strict_finalizers: bool,
+    /// An earlier pass found nothing wrong in what all of them look at alike: this one need not look again.
+    skips_common: bool,
 }
 
 impl<'r> Pass<'r> {
     pub fn of_kind(resource: &'r Resource) -> Self {
-        Self { resource, name: resource.facts.name, strict_finalizers: !rules::plain_finalizers(resource) }
+        Self {
+            resource,
+            name: resource.facts.name,
+            strict_finalizers: !rules::plain_finalizers(resource),
+            skips_common: false,
+        }
     }
 
     pub fn common(resource: &'r Resource) -> Self {
-        Self { resource, name: NameRule::PathSegment, strict_finalizers: false }
+        Self { resource, name: NameRule::PathSegment, strict_finalizers: false, skips_common: false }
+    }
+
+    /// The same pass after another one over the same object.
+    pub fn after(self, found: &Errors) -> Self {
+        Self { skips_common: found.is_empty(), ..self }
     }
 
     /// What metadata must be.
@@ -61,11 +73,13 @@ impl<'r> Pass<'r> {
         if object.generation() < 0 {
             errors.invalid(&path().child("generation"), object.generation(), "must be greater than or equal to 0");
         }
-        labels(object, errors);
-        annotations(object, errors);
-        owners(object, errors);
-        finalizer_names(object, errors);
-        managed_fields(object, errors);
+        if !self.skips_common {
+            labels(object, errors);
+            annotations(object, errors);
+            owners(object, errors);
+            finalizer_names(object, errors);
+            managed_fields(object, errors);
+        }
         self.finalizers(object, errors);
     }
 
@@ -96,10 +110,12 @@ impl<'r> Pass<'r> {
                 errors.invalid(&path().child(field), now.clone(), "field is immutable");
             }
         }
-        labels(new, errors);
-        annotations(new, errors);
-        owners(new, errors);
-        managed_fields(new, errors);
+        if !self.skips_common {
+            labels(new, errors);
+            annotations(new, errors);
+            owners(new, errors);
+            managed_fields(new, errors);
+        }
         self.finalizers(new, errors);
     }
 

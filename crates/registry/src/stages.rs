@@ -133,11 +133,14 @@ impl Registry {
         let resource = &served.resource;
         let mut errors = Errors::new();
         Pass::common(resource).meta(new, &mut errors);
-        Pass::common(resource).update(new, old, &mut errors);
+        // A later pass repeats what is wrong, as clients know it; what is right needs to be looked at once.
+        let common = Pass::common(resource).after(&errors);
+        let of_kind = Pass::of_kind(resource).after(&errors);
+        common.update(new, old, &mut errors);
         pawl_deletion::validate_liens(new, Some(old), self.settings.liens, &mut errors);
         let mut metadata = |pass: MetadataPass, errors: &mut Errors| match pass {
-            MetadataPass::Meta => Pass::of_kind(resource).meta(new, errors),
-            MetadataPass::Update => Pass::of_kind(resource).update(new, old, errors),
+            MetadataPass::Meta => of_kind.meta(new, errors),
+            MetadataPass::Update => of_kind.update(new, old, errors),
         };
         rules::validate_update(resource, subresource, new, old, &mut metadata, &mut errors);
         if errors.is_empty() {
