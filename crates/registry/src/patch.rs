@@ -200,7 +200,10 @@ impl Registry {
         let is_form = kind == wanted.as_str() && served.forms.is_some_and(|forms| forms.0.form(api_version).is_some());
         let is_same = kind == wanted.as_str() && (given == expected || is_former_version(&given, &expected));
         let typing = match other {
-            Some(root) if is_form => return Ok(Typing { root, refusal: None }),
+            Some(root) if is_form => {
+                document.insert("kind".to_owned(), wanted.as_str().into());
+                return Ok(Typing { root, refusal: None });
+            }
             _ if is_same => Typing { root, refusal: None },
             other => Typing {
                 root: other.unwrap_or(root),

@@ -30,6 +30,8 @@ async fn an_autoscaler_is_the_same_in_both_versions() {
     let read = stage.get(&v1, "h").await.unwrap();
     let behavior = read["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/behavior"].as_str().unwrap();
     assert!(behavior.contains(r#""ScaleDown":{"StabilizationWindowSeconds":5"#), "{behavior}");
+    let patched = stage.merge(&v2, "h", "", json!({"kind": null, "spec": {"maxReplicas": 2}})).await.unwrap();
+    assert_eq!((&patched["kind"], &patched["spec"]["maxReplicas"]), (&json!("HorizontalPodAutoscaler"), &json!(2)));
     let kept = stage.merge(&v1, "h", "", json!({"spec": {"maxReplicas": 4}})).await.unwrap();
     assert_eq!(kept["metadata"]["annotations"], read["metadata"]["annotations"]);
 }
