@@ -1,5 +1,5 @@
 //! Strategic merge patches on objects like Deployments and Services.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::unreachable, clippy::indexing_slicing)]
+#![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
 mod schemas;
 

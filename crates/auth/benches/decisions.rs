@@ -1,5 +1,5 @@
 //! How long a decision takes with a thousand bindings. `cargo bench --package pawl-auth` prints it; nothing is asserted.
-#![allow(clippy::print_stdout, reason = "a benchmark prints")]
+#![allow(clippy::restriction, reason = "a benchmark prints")]
 
 use std::hint::black_box;
 use std::time::Instant;

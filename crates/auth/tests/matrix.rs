@@ -3,7 +3,7 @@
 //! `PAWL_UPDATE=1` to write it anew.
 //!
 //! Not covered: names of objects (`resourceNames`), roles of the server's own controllers, and other namespaces.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail")]
+#![allow(clippy::restriction, reason = "a test may fail")]
 
 use std::fmt::Write;
 use std::sync::Arc;

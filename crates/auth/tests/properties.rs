@@ -1,5 +1,5 @@
 //! Whatever a client sends: an answer, never a panic, and never somebody whom nobody vouched for.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail")]
+#![allow(clippy::restriction, reason = "a test may fail")]
 
 use std::sync::Arc;
 

@@ -4,12 +4,7 @@
 //! figure is the time to bind `self` and to run; for `cel` also with `self`
 //! bound beforehand, which its users can only do for data that never changes.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    reason = "a harness stops at what it does not expect, and prints"
-)]
+#![allow(clippy::restriction, reason = "a harness stops at what it does not expect, and prints")]
 
 use pawl_cel::k8s::rules::RuleEnv;
 use pawl_cel::k8s::{CALL_COST_LIMIT, schema};

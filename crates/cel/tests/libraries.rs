@@ -1,6 +1,6 @@
 //! One line per behaviour of each function: an expression, and its value as text or what went wrong.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
+#![allow(clippy::restriction, reason = "a test stops at what it does not expect")]
 
 use pawl_cel::{Bindings, Env, Program, Type, compile, k8s};
 

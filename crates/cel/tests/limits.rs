@@ -2,14 +2,7 @@
 //!
 //! A short run by default; `PAWL_FUZZ_SECONDS` sets how long to go on.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    reason = "a test stops at what it does not expect, and prints"
-)]
+#![allow(clippy::restriction, reason = "a test stops at what it does not expect, and prints")]
 
 use pawl_cel::k8s::rules::RuleEnv;
 use pawl_cel::k8s::{self, schema};

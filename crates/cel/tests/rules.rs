@@ -2,14 +2,7 @@
 //!
 //! The numbers and texts are what a Kubernetes server answers.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    reason = "a test stops at what it does not expect, and prints"
-)]
+#![allow(clippy::restriction, reason = "a test stops at what it does not expect, and prints")]
 
 use pawl_cel::Bindings;
 use pawl_cel::k8s::rules::{Rule, RuleEnv, Verdict, excess, rule_excess};

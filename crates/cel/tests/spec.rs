@@ -5,14 +5,7 @@
 //! not have, are left out by rule; cases that fail are listed with reasons in
 //! `spec-exceptions.txt`.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    reason = "a test stops at what it does not expect, and prints"
-)]
+#![allow(clippy::restriction, reason = "a test stops at what it does not expect, and prints")]
 
 use pawl_cel::env::{Env, Library};
 use pawl_cel::program::{Bindings, Program};

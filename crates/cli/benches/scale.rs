@@ -1,13 +1,6 @@
 //! Many watches that nothing happens to, and long lists in both encodings. `cargo bench --package pawl --bench scale`
 //! prints what they cost; nothing is asserted. Other work on the machine spoils the figures.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a benchmark prints, and says when it cannot run"
-)]
+#![allow(clippy::restriction, reason = "a benchmark prints, and says when it cannot run")]
 
 #[path = "../tests/server/mod.rs"]
 mod server;

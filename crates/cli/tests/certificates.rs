@@ -1,15 +1,6 @@
 //! Who shows a client certificate is who it says, or is told 401: the connection itself never breaks over it.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    dead_code,
-    reason = "a test may fail, and uses a part of the harness"
-)]
+#![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
 mod server;
 

@@ -3,16 +3,7 @@
 //!
 //! Ten kills by default; `PAWL_SOAK_KILLS` asks for more, `PAWL_SEED` repeats the decisions of an earlier run.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    dead_code,
-    reason = "a test may fail, and uses a part of the harness"
-)]
+#![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
 mod server;
 

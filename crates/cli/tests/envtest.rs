@@ -1,16 +1,7 @@
 //! The server starts the way controller-runtime's envtest starts a kube-apiserver: by that name, with its flags and the
 //! certificates that it writes before, several side by side.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    dead_code,
-    reason = "a test may fail, and uses a part of the harness"
-)]
+#![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
 mod server;
 

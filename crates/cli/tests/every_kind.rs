@@ -2,14 +2,7 @@
 //!
 //! The kinds and what is known of them stand in `facts/every_kind.facts`; nothing here is about one of them.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stderr,
-    reason = "a failed expectation is how a test reports"
-)]
+#![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
 mod kinds;
 mod server;

@@ -2,16 +2,7 @@
 //!
 //! Five seconds by default; with `PAWL_SOAK_SECONDS` it goes on for so long.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    dead_code,
-    reason = "a test may fail, and uses a part of the harness"
-)]
+#![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
 #[path = "flood/attacks.rs"]
 mod attacks;

@@ -2,16 +2,7 @@
 //!
 //! The recordings lie at `../shared/golden` beside the repository, or where `PAWL_GOLDEN` says.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    dead_code,
-    reason = "a test may fail, and uses a part of the harness"
-)]
+#![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
 #[path = "recordings/harvest.rs"]
 mod harvest;

@@ -1,10 +1,5 @@
 //! What the garbage collector does, on a real registry.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a failed expectation is how a test reports"
-)]
+#![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
 mod world;
 

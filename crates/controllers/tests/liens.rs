@@ -1,10 +1,5 @@
 //! A lien always wins: over the whole history, no deletion follows a revision that held a lien.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a failed expectation is how a test reports"
-)]
+#![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
 mod world;
 

@@ -1,11 +1,6 @@
 //! Random graphs of owners, finalizers and liens, random deletions: what the collector leaves is what the specification
 //! allows.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a failed expectation is how a test reports"
-)]
+#![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
 mod specification;
 mod world;

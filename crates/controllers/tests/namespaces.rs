@@ -1,10 +1,5 @@
 //! How namespaces end, on a real registry: over the whole history of the watches, not only at the end.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a failed expectation is how a test reports"
-)]
+#![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
 mod world;
 

@@ -1,6 +1,6 @@
 //! A custom resource beside the built-in ones.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail so")]
+#![allow(clippy::restriction, reason = "a test may fail so")]
 
 use pawl_discovery::{aggregated, legacy, openapi_v2, openapi_v3};
 use pawl_kinds::{Facts, Resource};

@@ -1,6 +1,6 @@
 //! The OpenAPI documents of the built-in table, looked at as a client would.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail so")]
+#![allow(clippy::restriction, reason = "a test may fail so")]
 
 use std::collections::{BTreeMap, BTreeSet};
 

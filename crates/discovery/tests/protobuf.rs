@@ -1,6 +1,6 @@
 //! The protobuf form of the Swagger document, read back by number and compared with the JSON form.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail so")]
+#![allow(clippy::restriction, reason = "a test may fail so")]
 
 use pawl_discovery::openapi_v2;
 use pawl_kinds::Resource;

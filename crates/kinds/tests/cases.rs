@@ -1,10 +1,5 @@
 //! What the server adds to objects and what it refuses, told in tables: `cases/*.cases`.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a failed expectation is how a test reports"
-)]
+#![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 //! The suite of all backends, on a directory and on a slow disk.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed expectation is how a test reports")]
+#![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

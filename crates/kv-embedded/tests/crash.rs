@@ -1,11 +1,5 @@
 //! Crashes and failing disks: what was acknowledged is there, nothing is half there, nothing goes back.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stderr,
-    reason = "a failed expectation is how a test reports"
-)]
+#![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
 mod ledger;
 

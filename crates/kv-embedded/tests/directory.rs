@@ -1,10 +1,5 @@
 //! The store on a real directory: what a user of the crate sees first.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a failed expectation is how a test reports"
-)]
+#![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
 use std::path::Path;
 use std::sync::Arc;

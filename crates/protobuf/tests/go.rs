@@ -1,14 +1,7 @@
 //! Agreement with what Go wrote: the recordings that upstream keeps in `k8s.io/api/testdata`, an object in JSON and the same
 //! one in protobuf for each kind. They are not part of this repository: `PAWL_TESTDATA` names directories that hold them
 //! (`.../HEAD`), separated by colons; without it there is nothing to compare.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    reason = "a test fails by them"
-)]
+#![allow(clippy::restriction, reason = "a test fails by them")]
 
 #[path = "builtin/mod.rs"]
 mod builtin;

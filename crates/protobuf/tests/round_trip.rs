@@ -1,12 +1,5 @@
 //! Objects made from the schema of every type go to protobuf and back unchanged, and no bytes make the decoder panic.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    reason = "a test fails by them"
-)]
+#![allow(clippy::restriction, reason = "a test fails by them")]
 
 #[path = "builtin/mod.rs"]
 mod builtin;

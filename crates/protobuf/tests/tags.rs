@@ -1,13 +1,6 @@
 //! The numbers in the facts are those of the published types: every message and every field of the crate `k8s-pb` is
 //! compared with the schema, by reading its sources.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    reason = "a test fails by them"
-)]
+#![allow(clippy::restriction, reason = "a test fails by them")]
 
 #[path = "builtin/mod.rs"]
 mod builtin;

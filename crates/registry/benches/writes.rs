@@ -2,7 +2,7 @@
 //!
 //! `writes KIND WRITE VALIDATION TIMES`, as in `writes deployment put strict 100`. Nothing is stored: what is measured is
 //! the way from the bytes of a request to the bytes that would be stored.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a benchmark that cannot run says so")]
+#![allow(clippy::restriction, reason = "a benchmark that cannot run says so")]
 
 use std::sync::Arc;
 

@@ -2,6 +2,8 @@
 //!
 //! A message must be the one that those types write, and what they wrote must be the object of the JSON answer.
 
+#![allow(dead_code, reason = "every test binary has its own copy and uses a part of it")]
+
 #[path = "../../../protobuf/tests/builtin/published.rs"]
 mod published;
 

@@ -12,7 +12,7 @@ use prost::{DecodeError, Message};
 /// Reads a message into a published type, and writes it again.
 pub type Rewrite = fn(&[u8]) -> Result<Vec<u8>, DecodeError>;
 
-fn rewrite<T: Message + Default>(message: &[u8]) -> Result<Vec<u8>, DecodeError> {
+pub fn rewrite<T: Message + Default>(message: &[u8]) -> Result<Vec<u8>, DecodeError> {
     Ok(T::decode(message)?.encode_to_vec())
 }
 
@@ -66,7 +66,3 @@ pub const PUBLISHED: &[(&str, Rewrite)] = published! {
         StorageClass StorageClassList VolumeAttachment VolumeAttachmentList VolumeAttributesClass
         VolumeAttributesClassList;
 };
-
-/// The one type that is named in another way.
-pub const JSON_SCHEMA: (&str, Rewrite) =
-    ("apiextensions.v1.JSONSchemaProps", rewrite::<apiextensions::v1::JsonSchemaProps>);
