@@ -60,20 +60,20 @@ impl Registry {
             }
             Encoding::Protobuf => return Err(unrecognized("not JSON".to_owned())),
         };
-        let peeked = || peek(encoding, body);
         let Decoded { object, findings } = match decoded {
             Ok(decoded) => decoded,
             Err(DecodeError::Syntax(why)) => {
                 return Err(unrecognized(format!("couldn't get version/kind; json parse error: {why}")));
             }
             Err(DecodeError::Type(why)) => {
-                let head = peeked().map_err(&unrecognized)?;
-                self.check_kind(served, &head.0, &head.1).map_err(|e| e.into_status(&unrecognized))?;
+                let (api_version, kind) = body_kind(encoding, body).map_err(&unrecognized)?;
+                self.check_kind(&served.wanted(), &api_version, &kind).map_err(|e| e.into_status(&unrecognized))?;
                 return Err(cannot_handle(served, &why));
             }
         };
         let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-        self.check_kind(served, &text("apiVersion"), &text("kind")).map_err(|e| e.into_status(&unrecognized))?;
+        self.check_kind(&served.wanted(), &text("apiVersion"), &text("kind"))
+            .map_err(|e| e.into_status(&unrecognized))?;
         let from_yaml = !told.is_empty();
         match validation {
             FieldValidation::Ignore => {}
@@ -127,7 +127,8 @@ impl Registry {
         unrecognized: &dyn Fn(String) -> Status,
     ) -> Result<Object, Status> {
         let envelope = pawl_protobuf::open(body).map_err(|e| unrecognized(e.to_string()))?;
-        self.check_kind(served, envelope.api_version, envelope.kind).map_err(|e| e.into_status(unrecognized))?;
+        self.check_kind(&served.wanted(), envelope.api_version, envelope.kind)
+            .map_err(|e| e.into_status(unrecognized))?;
         let decoded = crate::protobuf()
             .decode(served.resource.root, envelope.raw)
             .map_err(|e| cannot_handle(served, &e.to_string()))?;
@@ -144,27 +145,27 @@ impl Registry {
         object
     }
 
-    /// Whether a body says that it is what the URL says.
-    fn check_kind(&self, served: &Served, api_version: &str, kind: &str) -> Result<(), WrongKind> {
-        let expected = served.resource.group_version();
+    /// Whether a body says that it is what is wanted.
+    pub(crate) fn check_kind(&self, wanted: &Wanted<'_>, api_version: &str, kind: &str) -> Result<(), WrongKind> {
         let Some(given) = GroupVersion::parse(api_version) else {
             return Err(WrongKind::Unrecognized(format!("unexpected GroupVersion string: {api_version}")));
         };
-        let given = if api_version.is_empty() { expected.clone() } else { given };
-        let wanted = &served.resource.facts.kind;
-        let kind = if kind.is_empty() { wanted } else { kind };
-        if given == expected && kind == wanted {
+        let given = if api_version.is_empty() { &wanted.version } else { &given };
+        let kind = if kind.is_empty() { wanted.kind } else { kind };
+        if *given == wanted.version && kind == wanted.kind {
             return Ok(());
         }
-        let why = self.why_not(served.internal_kind(), &given, kind);
-        Err(WrongKind::Cannot(format!("{kind} in version {:?} cannot be handled as a {wanted}: {why}", given.version)))
+        let (version, why) = (go::quote(&given.version), self.why_not(wanted, given, kind));
+        Err(WrongKind::Cannot(format!("{kind} in version {version} cannot be handled as a {}: {why}", wanted.kind)))
     }
 
-    /// Why an object of one kind is not one of another, which is named by the first part of its group.
-    pub(crate) fn why_not(&self, (group, wanted): (&str, &str), given: &GroupVersion, kind: &str) -> String {
+    /// Why an object of another kind is not one of the wanted.
+    pub(crate) fn why_not(&self, wanted: &Wanted<'_>, given: &GroupVersion, kind: &str) -> String {
         let is_general = given.version == "v1" && matches!(kind, "List" | "Status");
         if is_general || self.table().by_kind(&given.group, &given.version, kind).is_some() {
-            return format!("converting ({}.{kind}) to ({group}.{wanted}): unknown conversion", given.version);
+            // What is not about a version of a kind names it by the first part of its group.
+            let group = wanted.version.group.split('.').next().filter(|group| !group.is_empty()).unwrap_or("core");
+            return format!("converting ({}.{kind}) to ({group}.{}): unknown conversion", given.version, wanted.kind);
         }
         format!(
             "no kind {} is registered for version \"{given}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\"",
@@ -173,13 +174,19 @@ impl Registry {
     }
 }
 
-enum WrongKind {
+/// The kind that a body must be of.
+pub(crate) struct Wanted<'a> {
+    pub version: GroupVersion,
+    pub kind: &'a str,
+}
+
+pub(crate) enum WrongKind {
     Unrecognized(String),
     Cannot(String),
 }
 
 impl WrongKind {
-    fn into_status(self, unrecognized: &dyn Fn(String) -> Status) -> Status {
+    pub(crate) fn into_status(self, unrecognized: &dyn Fn(String) -> Status) -> Status {
         match self {
             Self::Unrecognized(why) => unrecognized(why),
             Self::Cannot(message) => Status::bad_request(message),
@@ -188,7 +195,7 @@ impl WrongKind {
 }
 
 /// apiVersion and kind of a body that could not be decoded as what it should be.
-pub fn peek(encoding: Encoding, body: &[u8]) -> Result<(String, String), String> {
+pub fn body_kind(encoding: Encoding, body: &[u8]) -> Result<(String, String), String> {
     let value: Value = match encoding {
         Encoding::Json => serde_json::from_slice(body).map_err(|_| syntax_error(body))?,
         Encoding::Yaml | Encoding::Protobuf => yaml::parse(&String::from_utf8_lossy(body))?.value,

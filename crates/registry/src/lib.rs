@@ -39,7 +39,7 @@ pub use allocation::{AddressRange, PortRange, ServiceRanges};
 pub use cache::{Cache, Scope};
 pub use context::{Context, User};
 pub use create::CreateRequest;
-pub use decoding::{Encoding, FieldValidation, peek};
+pub use decoding::{Encoding, FieldValidation, body_kind};
 pub use delete::{DeleteRequest, Deleted};
 pub use entry::{Entry, Readable, Selection, State, encode};
 pub use listing::{ListAt, ListRequest, Page};

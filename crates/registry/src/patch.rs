@@ -205,10 +205,9 @@ impl Registry {
                 return Ok(Typing { root, refusal: None });
             }
             _ if is_same => Typing { root, refusal: None },
-            other => Typing {
-                root: other.unwrap_or(root),
-                refusal: Some(self.why_not(served.internal_kind(), &given, kind)),
-            },
+            other => {
+                Typing { root: other.unwrap_or(root), refusal: Some(self.why_not(&served.wanted(), &given, kind)) }
+            }
         };
         name_kind(document, served);
         Ok(typing)

@@ -7,7 +7,7 @@ use pawl_meta::{Errors, FieldPath, GroupKind, GroupVersion, Status, go, time};
 use pawl_schema::{Finding, decode_json, decode_value, yaml};
 use serde_json::{Map, Value, json};
 
-use crate::decoding::{warn, with_causes};
+use crate::decoding::{Wanted, warn, with_causes};
 use crate::patch::{PatchKind, apply_error, refused};
 use crate::update::check_name;
 use crate::{Context, Encoding, FieldValidation, Registry, Served, UpdateRequest};
@@ -52,25 +52,6 @@ impl Registry {
         let updated = self.update(cx, served, request).await?;
         let object = updated.entry.readable().map(|r| r.object(updated.entry.revision)).unwrap_or_default();
         Ok(scale_of(&object))
-    }
-}
-
-impl Registry {
-    /// Whether a body is the Scale that it should be.
-    fn check_scale(&self, scale: &Object) -> Result<(), Status> {
-        let text = |field: &str| scale.get(field).and_then(Value::as_str).unwrap_or_default();
-        let (api_version, kind) = (text("apiVersion"), text("kind"));
-        let given = GroupVersion::parse(if api_version.is_empty() { API_VERSION } else { api_version });
-        let is_scale = matches!(kind, "" | "Scale") && matches!(api_version, "" | API_VERSION);
-        match given {
-            _ if is_scale => Ok(()),
-            Some(given) => Err(Status::bad_request(format!(
-                "{kind} in version {} cannot be handled as a Scale: {}",
-                go::quote(&given.version),
-                self.why_not(("autoscaling", "Scale"), &given, kind)
-            ))),
-            None => Err(Status::bad_request(format!("unexpected GroupVersion string: {api_version}"))),
-        }
     }
 }
 
@@ -130,7 +111,10 @@ fn changed(
         change => {
             let mut scale = decode(cx, &typed, &before, change)?;
             if matches!(change, ScaleChange::Replace { .. }) {
-                registry.check_scale(&scale)?;
+                let text = |field: &str| scale.get(field).and_then(Value::as_str).unwrap_or_default();
+                let wanted = Wanted { version: GroupVersion::parse(API_VERSION).unwrap_or_default(), kind: "Scale" };
+                let checked = registry.check_kind(&wanted, text("apiVersion"), text("kind"));
+                checked.map_err(|wrong| wrong.into_status(&Status::bad_request))?;
             }
             track_update(&typed, Some(&before), &mut scale, &writer, &FieldSet::new()).map_err(failed)?;
             scale

@@ -11,6 +11,7 @@ use pawl_meta::GroupResource;
 use pawl_meta::object::Object;
 
 use crate::cache::{Cache, Objects};
+use crate::decoding::Wanted;
 use crate::forms::KindForms;
 
 /// The root of all keys.
@@ -47,10 +48,9 @@ pub struct Stored {
 }
 
 impl Served {
-    /// The kind as errors name it that are not about a version of it: the first part of its group, and itself.
-    pub(crate) fn internal_kind(&self) -> (&str, &str) {
-        let group = self.resource.facts.group.split('.').next().filter(|group| !group.is_empty());
-        (group.unwrap_or("core"), &self.resource.facts.kind)
+    /// What a body for this resource must be.
+    pub(crate) fn wanted(&self) -> Wanted<'_> {
+        Wanted { version: self.resource.group_version(), kind: &self.resource.facts.kind }
     }
 
     /// The bytes in which an object is stored.

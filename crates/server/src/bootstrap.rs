@@ -46,7 +46,7 @@ async fn try_ensure(registry: &Registry, places: &Places, starter: &Starter) -> 
     let wanted = places.fill_object(&starter.object);
     let emptied =
         starter.keep == Keep::Merged && wanted.get("data").and_then(Value::as_object).is_none_or(Object::is_empty);
-    if starter.keep == Keep::Allocated || emptied || (places.ip.is_loopback() && points_here(starter)) {
+    if starter.keep == Keep::Allocated || emptied {
         return Ok(());
     }
     let table = registry.table();
@@ -68,12 +68,6 @@ async fn try_ensure(registry: &Registry, places: &Places, starter: &Starter) -> 
         Some(corrected) => update(registry, &cx, served, corrected).await,
         None => Ok(()),
     }
-}
-
-/// Whether an object points to this server. Endpoints cannot be loopback addresses: a server that only its own machine
-/// reaches has none.
-fn points_here(starter: &Starter) -> bool {
-    Value::Object(starter.object.clone()).to_string().contains("${ip}")
 }
 
 /// The existing object as it should be; `None` when it is, or may be as it is.

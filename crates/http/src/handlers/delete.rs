@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::Response;
 use pawl_deletion::DeleteOptions;
 use pawl_meta::{GroupVersion, Status, go};
-use pawl_registry::{DeleteRequest, Deleted, Encoding, Entry, Readable, Served, peek, protobuf};
+use pawl_registry::{DeleteRequest, Deleted, Encoding, Entry, Readable, Served, body_kind, protobuf};
 use pawl_schema::{DecodeError, Decoded, decode_json, decode_value, yaml};
 use serde_json::{Map, Value, json};
 
@@ -69,7 +69,7 @@ fn decode(media: Media, body: &[u8]) -> Result<Map<String, Value>, Status> {
         }
         Err(DecodeError::Type(why)) => {
             let encoding = if media == Media::Yaml { Encoding::Yaml } else { Encoding::Json };
-            return Err(Status::bad_request(peek(encoding, body).err().unwrap_or(why)));
+            return Err(Status::bad_request(body_kind(encoding, body).err().unwrap_or(why)));
         }
     };
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();

@@ -20,7 +20,8 @@ pub struct Places {
 }
 
 impl Places {
-    /// Whether a starting object can be there: no endpoint may have a loopback address.
+    /// Whether a starting object can be there. Endpoints cannot be loopback addresses: a server that only its own machine
+    /// reaches has none.
     pub(super) fn fits(&self, object: &Object) -> bool {
         let endpoints = matches!(object.get("kind").and_then(Value::as_str), Some("Endpoints" | "EndpointSlice"));
         !(endpoints && self.ip.is_loopback())
