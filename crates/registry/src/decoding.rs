@@ -228,6 +228,24 @@ fn cannot_handle(served: &Served, why: &str) -> Status {
     Status::bad_request(format!("{0} in version {1:?} cannot be handled as a {0}: {why}", facts.kind, facts.version))
 }
 
+/// Tells or refuses what does not belong into an object, by what was asked for.
+pub(crate) fn report(
+    cx: &Context,
+    validation: FieldValidation,
+    texts: Vec<String>,
+    findings: &[Finding],
+    refuse: impl Fn(&str) -> Status,
+) -> Result<(), Status> {
+    match validation {
+        FieldValidation::Strict if !texts.is_empty() => Err(with_causes(refuse(&texts.join(", ")), findings)),
+        FieldValidation::Warn => {
+            warn(cx, texts);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A cause for each field that was refused: where it is, and what was probably meant.
 pub(crate) fn with_causes(status: Status, findings: &[Finding]) -> Status {
     let causes = findings.iter().map(|finding| {

@@ -11,7 +11,7 @@ use pawl_schema::{
 };
 use serde_json::Value;
 
-use crate::decoding::{FieldValidation, warn, with_causes};
+use crate::decoding::{FieldValidation, report, warn};
 use crate::update::nameless;
 use crate::{Context, Registry, Served, UpdateRequest, Updated};
 
@@ -79,24 +79,18 @@ impl Registry {
         let Some(old) = old else {
             return Err(Status::not_found(&served.resource.group_resource(), request.name));
         };
-        let document = Value::Object(old.clone());
-        let typed = typed(served);
-        let (mut patched, shown) = match patch {
-            Patch::Json(patch) => (patch.clone().apply(document).map_err(refused)?, None),
-            Patch::Merge(patch) => (merge_patch::apply(document, patch.clone()), None),
-            Patch::Strategic(patch) => {
-                let merged = strategic::apply(&typed, document, patch.clone()).map_err(refused)?;
-                (merged, Some(go::print_map(patch)))
+        let mut patched = outcome(served, patch, old)?;
+        // Only errors show it, and most patches are right: then it is worked out once more.
+        let shown = || match patch {
+            Patch::Strategic(patch) => go::print_map(patch),
+            _ => {
+                let (again, before) = (outcome(served, patch, old).unwrap_or_default(), Value::Object(old.clone()));
+                served.resource.schema.print_patched(served.resource.root, &again, &before)
             }
-            Patch::Apply(_) => (document, None),
         };
-        let shown = shown.unwrap_or_else(|| {
-            let before = Value::Object(old.clone());
-            served.resource.schema.print_patched(served.resource.root, &patched, &before)
-        });
         let wrong = |why: &str| {
             let mut errors = Errors::new();
-            errors.invalid(&"patch", shown.as_str(), why);
+            errors.invalid(&"patch", shown(), why);
             Status::invalid(&GroupKind::default(), "", &errors)
         };
         let typing = self.typing(served, request, &mut patched)?;
@@ -117,17 +111,12 @@ impl Registry {
         };
         let texts: Vec<String> =
             found.iter().map(of_patch).chain(decoded.findings.iter().map(Finding::message)).collect();
-        match request.validation {
-            FieldValidation::Ignore => {}
-            FieldValidation::Warn => warn(cx, texts),
-            FieldValidation::Strict if texts.is_empty() => {}
-            FieldValidation::Strict => {
-                let mut status = wrong(&format!("strict decoding error: {}", texts.join(", ")));
-                status.details = None;
-                let findings: Vec<Finding> = found.iter().cloned().chain(decoded.findings).collect();
-                return Err(with_causes(status, &findings));
-            }
-        }
+        let findings: Vec<Finding> = found.iter().cloned().chain(decoded.findings).collect();
+        report(cx, request.validation, texts, &findings, |texts| {
+            let mut status = wrong(&format!("strict decoding error: {texts}"));
+            status.details = None;
+            status
+        })?;
         let mut object = served.in_this_form(decoded.object);
         self.set_defaults(served, &mut object);
         Ok(object)
@@ -246,6 +235,17 @@ fn is_former_version(given: &GroupVersion, expected: &GroupVersion) -> bool {
     ];
     let is_former = |(group, versions): &(&str, &[&str])| *group == given.group && versions.contains(&&*given.version);
     given.group == expected.group && FORMER.iter().any(is_former)
+}
+
+/// The document that a patch makes of an object.
+fn outcome(served: &Served, patch: &Patch, old: &Object) -> Result<Value, Status> {
+    let document = Value::Object(old.clone());
+    match patch {
+        Patch::Json(patch) => patch.clone().apply(document).map_err(refused),
+        Patch::Merge(patch) => Ok(merge_patch::apply(document, patch.clone())),
+        Patch::Strategic(patch) => strategic::apply(&typed(served), document, patch.clone()).map_err(refused),
+        Patch::Apply(_) => Ok(document),
+    }
 }
 
 /// Reads a patch, and what is odd about its text.

@@ -7,7 +7,7 @@ use pawl_meta::{Errors, FieldPath, GroupKind, GroupVersion, Status, go, time};
 use pawl_schema::{Finding, decode_json, decode_value, yaml};
 use serde_json::{Map, Value, json};
 
-use crate::decoding::{Wanted, warn, with_causes};
+use crate::decoding::{Wanted, report};
 use crate::patch::{PatchKind, apply_error, refused};
 use crate::update::check_name;
 use crate::{Context, Encoding, FieldValidation, Registry, Served, UpdateRequest};
@@ -164,7 +164,7 @@ fn decode(cx: &Context, typed: &Typed<'_>, before: &Object, change: &ScaleChange
                 let why = format!("strict decoding error: {texts}");
                 Status::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {why}"))
             };
-            report(cx, *validation, &decoded.findings, refuse)?;
+            report(cx, *validation, messages(&decoded.findings), &decoded.findings, refuse)?;
             return Ok(decoded.object);
         }
         ScaleChange::Patch { kind: PatchKind::Json, body, validation, .. } => {
@@ -188,26 +188,13 @@ fn decode(cx: &Context, typed: &Typed<'_>, before: &Object, change: &ScaleChange
         Status::invalid(&GroupKind::default(), "", &errors)
     };
     let decoded = decode_value(typed.schema, typed.root, value).map_err(|e| wrong(&e.to_string()))?;
-    report(cx, *validation, &decoded.findings, |texts| wrong(&format!("strict decoding error: {texts}")))?;
+    let texts = messages(&decoded.findings);
+    report(cx, *validation, texts, &decoded.findings, |texts| wrong(&format!("strict decoding error: {texts}")))?;
     Ok(decoded.object)
 }
 
-/// Tells or refuses what does not belong into a Scale.
-fn report(
-    cx: &Context,
-    validation: FieldValidation,
-    findings: &[Finding],
-    refuse: impl Fn(&str) -> Status,
-) -> Result<(), Status> {
-    let texts: Vec<String> = findings.iter().map(Finding::message).collect();
-    match validation {
-        FieldValidation::Strict if !texts.is_empty() => Err(with_causes(refuse(&texts.join(", ")), findings)),
-        FieldValidation::Warn => {
-            warn(cx, texts);
-            Ok(())
-        }
-        _ => Ok(()),
-    }
+fn messages(findings: &[Finding]) -> Vec<String> {
+    findings.iter().map(Finding::message).collect()
 }
 
 fn scale_type() -> Result<Typed<'static>, Status> {
