@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::access::Access;
-use crate::audit::{Audit, Origin, Trail};
+use crate::audit::{Audit, LostRecords, Origin, Trail};
 use crate::body::Body;
 use crate::handlers;
 use crate::health::Health;
@@ -24,8 +24,9 @@ use crate::metrics::Metrics;
 use crate::negotiation::{self, Accepted, Media};
 use crate::query::Query;
 use crate::render;
-use crate::request::RequestInfo;
+use crate::request::{RequestInfo, host_problem};
 use crate::respond;
+use crate::target::Target;
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
@@ -119,6 +120,11 @@ pub(crate) struct Call {
 impl Api {
     pub fn new(registry: Arc<Registry>, access: Access, documents: Box<dyn Documents>, settings: ApiSettings) -> Self {
         let ApiSettings { health, limits, version, field_validation, audit } = settings;
+        let metrics = Metrics::new(&version);
+        if let Some(audit) = &audit {
+            // There is one log, so this is the only such metric.
+            let _ = metrics.registry().register(Box::new(LostRecords(Arc::clone(audit))));
+        }
         Self {
             reading: Semaphore::new(limits.reading),
             mutating: Semaphore::new(limits.mutating),
@@ -126,7 +132,7 @@ impl Api {
             access,
             documents,
             health,
-            metrics: Metrics::new(&version),
+            metrics,
             limits,
             version,
             field_validation,
@@ -139,9 +145,12 @@ impl Api {
     /// 2. who is it: nothing is told to somebody unknown;
     /// 3. how many at once: a flood from those who may come in;
     /// 4. how long: a request that takes too long is given up;
-    /// 5. may they: then the handler.
+    /// 5. what is it about, and may they do that: then the handler.
     pub async fn answer(self: Arc<Self>, request: Request<Incoming>, peer: &Peer) -> Response<Body> {
         let started = Instant::now();
+        if let Some(problem) = host_problem(&request) {
+            return respond::malformed(problem);
+        }
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         let info = Arc::new(RequestInfo::parse(&parts.method, parts.uri.path(), &query));
@@ -236,13 +245,12 @@ impl Api {
     }
 
     async fn dispatch(&self, mut call: Call) -> Result<Response<Body>, Status> {
+        let target = Target::find(&self.registry.table(), &call.info, &call.method);
         self.access.decide(&call.cx.user, &call.info, call.trail.as_deref())?;
-        let result = if call.info.path.starts_with("//") {
-            Ok(respond::page_not_found())
-        } else if call.info.is_resource {
-            self.resource(&mut call).await
-        } else {
-            handlers::documents::answer(self, &call).await
+        let result = match target {
+            Target::Resource(served) => self.resource(&served, &mut call).await,
+            Target::Document => handlers::documents::answer(self, &call).await,
+            Target::Nothing(absence) => absence.answer(),
         };
         if let Some(trail) = &call.trail {
             trail.annotate(call.cx.take_notes());
@@ -261,60 +269,24 @@ impl Api {
         }
     }
 
-    async fn resource(&self, call: &mut Call) -> Result<Response<Body>, Status> {
-        let table = self.registry.table();
-        let info = &call.info;
-        let Some(served) = table.find(&info.group, &info.version, &info.resource).cloned() else {
-            return if info.group.is_empty() || table.has_group(&info.group) {
-                Err(Status::no_such_resource())
-            } else {
-                Ok(respond::page_not_found())
-            };
-        };
+    async fn resource(&self, served: &Arc<Served>, call: &mut Call) -> Result<Response<Body>, Status> {
         if let Some(warning) = &served.resource.facts.warning {
             call.cx.warn(warning.clone());
         }
-        if !info.subresource.is_empty() {
-            return handlers::subresource::answer(self, &served, call).await;
+        if !call.info.subresource.is_empty() {
+            return handlers::subresource::answer(self, served, call).await;
         }
-        self.check_verb(&served, call)?;
         match call.info.verb.as_str() {
-            "get" => handlers::get::answer(self, &served, call).await,
-            "list" => handlers::list::answer(self, &served, call).await,
-            "watch" => handlers::watch::answer(self, &served, call).await,
-            "create" => handlers::create::answer(self, &served, call).await,
-            "update" => handlers::update::answer(self, &served, call).await,
-            "patch" => handlers::patch::answer(self, &served, call).await,
-            "delete" => handlers::delete::answer(self, &served, call).await,
-            "deletecollection" => handlers::deletecollection::answer(self, &served, call).await,
+            "get" => handlers::get::answer(self, served, call).await,
+            "list" => handlers::list::answer(self, served, call).await,
+            "watch" => handlers::watch::answer(self, served, call).await,
+            "create" => handlers::create::answer(self, served, call).await,
+            "update" => handlers::update::answer(self, served, call).await,
+            "patch" => handlers::patch::answer(self, served, call).await,
+            "delete" => handlers::delete::answer(self, served, call).await,
+            "deletecollection" => handlers::deletecollection::answer(self, served, call).await,
             _ => Err(Status::method_not_allowed()),
         }
-    }
-
-    /// Whether the path exists, and has this method.
-    fn check_verb(&self, served: &Served, call: &Call) -> Result<(), Status> {
-        let facts = &served.resource.facts;
-        let info = &call.info;
-        let has = |verb: &str| facts.verbs.iter().any(|v| v == verb);
-        let on_object = info.names_object() || (info.verb == "create" && !info.name.is_empty());
-        let in_namespace = facts.namespaced && !info.namespace.is_empty();
-        if facts.namespaced && on_object && info.namespace.is_empty() {
-            return Err(Status::no_such_resource());
-        }
-        if !facts.namespaced && !info.namespace.is_empty() && facts.plural != "namespaces" {
-            return Err(Status::no_such_resource());
-        }
-        if on_object && !["get", "update", "patch", "delete"].iter().any(|v| has(v)) {
-            return Err(Status::no_such_resource());
-        }
-        let across = facts.namespaced && !in_namespace && !on_object;
-        let allowed = match info.verb.as_str() {
-            "create" => has("create") && info.name.is_empty() && !across,
-            "deletecollection" => has("deletecollection") && !across,
-            "update" | "patch" | "delete" => on_object && has(&info.verb),
-            verb => has(verb) && call.method == Method::GET,
-        };
-        if allowed { Ok(()) } else { Err(Status::method_not_allowed()) }
     }
 
     /// The whole body of a request, within the limit.

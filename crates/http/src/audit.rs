@@ -9,6 +9,9 @@ use pawl_audit::{AuditLog, Policy, Record, Request, Stage, annotations, source_i
 use pawl_auth::{Decision, User};
 use pawl_meta::{Status, time};
 use pawl_registry::type_of;
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::MetricFamily;
+use prometheus::{IntCounter, Opts};
 use serde_json::Value;
 
 use crate::access::attributes;
@@ -45,6 +48,29 @@ impl Audit {
             received: time::now_micro(),
         };
         Record::start(self.policy.evaluate(&asked), &asked, request)
+    }
+}
+
+/// Counts the records that were lost, for whoever watches over the server: a log with gaps must not look whole.
+pub(crate) struct LostRecords(pub Arc<Audit>);
+
+impl LostRecords {
+    fn counter(&self) -> prometheus::Result<IntCounter> {
+        let about = "Audit records that were lost: the queue was full, or writing failed.";
+        let counter =
+            IntCounter::with_opts(Opts::new("apiserver_audit_error_total", about).const_label("plugin", "log"))?;
+        counter.inc_by(self.0.log.lost());
+        Ok(counter)
+    }
+}
+
+impl Collector for LostRecords {
+    fn desc(&self) -> Vec<&Desc> {
+        Vec::new()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        self.counter().map(|counter| counter.collect()).unwrap_or_default()
     }
 }
 

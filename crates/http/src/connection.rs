@@ -24,11 +24,13 @@ pub struct ServerOptions {
     pub connections: usize,
     /// How long requests in flight may take to finish once the server stops.
     pub drain: Duration,
+    /// Whether HTTP/2 is spoken, too.
+    pub http2: bool,
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { patience: Duration::from_secs(10), connections: 20_000, drain: Duration::from_millis(700) }
+        Self { patience: Duration::from_secs(10), connections: 20_000, drain: Duration::from_millis(700), http2: true }
     }
 }
 
@@ -156,5 +158,5 @@ fn builder(options: &ServerOptions) -> Builder<TokioExecutor> {
         .max_send_buf_size(256 * 1024)
         .keep_alive_interval(Duration::from_secs(30))
         .keep_alive_timeout(Duration::from_secs(20));
-    builder
+    if options.http2 { builder } else { builder.http1_only() }
 }

@@ -12,6 +12,8 @@ type Check = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
 /// The checks of a server, and whether it is going away.
 pub struct Health {
     checks: Vec<(&'static str, Check)>,
+    /// What matters only for whether the server is ready.
+    readiness: Vec<(&'static str, Check)>,
     stopping: watch::Sender<bool>,
 }
 
@@ -30,7 +32,14 @@ impl Health {
     pub fn new(checks: Vec<(&'static str, Check)>) -> Self {
         let mut all: Vec<(&'static str, Check)> = vec![("ping", Box::new(|| Ok(())))];
         all.extend(checks);
-        Self { checks: all, stopping: watch::Sender::new(false) }
+        Self { checks: all, readiness: Vec::new(), stopping: watch::Sender::new(false) }
+    }
+
+    /// One more check that only `/readyz` makes.
+    #[must_use]
+    pub fn with_readiness(mut self, name: &'static str, check: Check) -> Self {
+        self.readiness.push((name, check));
+        self
     }
 
     /// From now on the server is not ready.
@@ -56,6 +65,7 @@ impl Health {
         if root == "readyz" {
             let store = self.checks.iter().find(|(name, _)| *name == "etcd");
             results.extend(store.map(|(_, check)| ("etcd-readiness", check())));
+            results.extend(self.readiness.iter().map(|(name, check)| (*name, check())));
             let stopping = if self.is_stopping() { Err("process is shutting down".to_owned()) } else { Ok(()) };
             results.push(("shutdown", stopping));
         }

@@ -16,6 +16,7 @@ mod query;
 mod render;
 mod request;
 mod respond;
+mod target;
 
 pub use access::Access;
 pub use api::{Api, ApiSettings, Blob, Documents, Limits, Peer};

@@ -56,7 +56,12 @@ pub fn read(settings: &Settings) -> Result<Renewed, Error> {
     let (certificate, key) = serving(settings, &ca)?;
     let client_roots = client_roots(settings, &ca)?;
     let versions: &[&SupportedProtocolVersion] = if settings.only_tls13 { &[&TLS13] } else { ALL_VERSIONS };
-    Ok(Renewed { tls: tls_config((&certificate, &key), &client_roots, versions)?, client_roots })
+    let mut tls = tls_config((&certificate, &key), &client_roots, versions)?;
+    tls.alpn_protocols = match settings.http2 {
+        true => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+        false => vec![b"http/1.1".to_vec()],
+    };
+    Ok(Renewed { tls: Arc::new(tls), client_roots })
 }
 
 /// Who signs client certificates: the server itself, and whom the flag names.
@@ -190,7 +195,7 @@ fn tls_config(
     (certificate, key): (&str, &str),
     client_roots: &str,
     versions: &[&'static SupportedProtocolVersion],
-) -> Result<Arc<ServerConfig>, Error> {
+) -> Result<ServerConfig, Error> {
     let bad = |what: &str| Error::Certificate(format!("{what} is not PEM"));
     let chain: Vec<CertificateDer> = CertificateDer::pem_slice_iter(certificate.as_bytes())
         .collect::<Result<_, _>>()
@@ -198,14 +203,12 @@ fn tls_config(
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| bad("the serving key"))?;
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
     let verifier = AnyCertificate::new(client_roots, &provider).map_err(failed)?;
-    let mut config = ServerConfig::builder_with_provider(provider)
+    ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)
         .map_err(failed)?
         .with_client_cert_verifier(Arc::new(verifier))
         .with_single_cert(chain, key)
-        .map_err(failed)?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
+        .map_err(failed)
 }
 
 fn params(name: &str, groups: &[&str]) -> Result<CertificateParams, Error> {

@@ -8,6 +8,8 @@ pub enum Error {
     Flag(String),
     #[error("cannot use {path}: {source}")]
     File { path: PathBuf, source: std::io::Error },
+    #[error("{path} is open to others (mode {mode:04o}) and cannot be closed: {source}")]
+    Open { path: PathBuf, mode: u32, source: std::io::Error },
     #[error("certificate: {0}")]
     Certificate(String),
     #[error("cannot open the store in {path}: {source}")]

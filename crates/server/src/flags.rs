@@ -110,7 +110,8 @@ fn parse_duration(text: &str) -> Option<std::time::Duration> {
         seconds += number * factor;
         rest = rest.get(unit.len()..)?;
     }
-    (!text.is_empty() && seconds.is_finite()).then(|| std::time::Duration::from_secs_f64(seconds))
+    // As many nanoseconds as Go counts.
+    (!text.is_empty() && seconds < i64::MAX as f64 / 1e9).then(|| std::time::Duration::from_secs_f64(seconds))
 }
 
 /// The text of `--help`.
@@ -156,9 +157,15 @@ mod tests {
 
     #[test]
     fn durations_are_gos() {
-        for (text, millis) in
-            [("1h30m", Some(5_400_000)), ("500ms", Some(500)), ("0", Some(0)), ("5", None), ("", None), ("1x", None)]
-        {
+        for (text, millis) in [
+            ("1h30m", Some(5_400_000)),
+            ("500ms", Some(500)),
+            ("0", Some(0)),
+            ("5", None),
+            ("", None),
+            ("1x", None),
+            ("9999999h", None),
+        ] {
             assert_eq!(parse_duration(text).map(|d| d.as_millis()), millis, "{text}");
         }
     }

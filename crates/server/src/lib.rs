@@ -11,6 +11,7 @@ mod documents;
 mod error;
 pub mod flags;
 pub mod gates;
+mod guard;
 mod notify;
 mod reload;
 mod roles;

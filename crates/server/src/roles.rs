@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use pawl_admission::{Attributes, Operation, Plugin, Verdict};
 use pawl_auth::User;
@@ -16,21 +18,36 @@ use tokio::task::JoinHandle;
 const GROUP: &str = "rbac.authorization.k8s.io";
 const RESOURCES: [&str; 4] = ["clusterroles", "roles", "clusterrolebindings", "rolebindings"];
 
-/// Fills the index and follows what changes. Returns once the index has everything that is there.
-pub async fn follow(registry: &Arc<Registry>, index: &Arc<Index>) -> Result<Vec<JoinHandle<()>>, Status> {
+/// How long one waits before a watch that could not be started is tried again; twice as long each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// How many followers are behind: the server is not ready as long as there are any.
+#[derive(Clone, Debug, Default)]
+pub struct Behind(Arc<AtomicUsize>);
+
+impl Behind {
+    pub fn check(&self) -> Result<(), String> {
+        match self.0.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            count => Err(format!("{count} kinds of roles and bindings are being read again")),
+        }
+    }
+}
+
+/// Fills the index and follows what changes. Returns once the index has everything that is there. The tasks never end by
+/// themselves.
+pub async fn follow(
+    registry: &Arc<Registry>,
+    index: &Arc<Index>,
+    behind: &Behind,
+) -> Result<Vec<JoinHandle<()>>, Status> {
     let mut tasks = Vec::new();
     for resource in RESOURCES {
         let Some(kind) = Kind::of_resource(resource) else { continue };
-        let mut follower = Follower {
-            registry: Arc::clone(registry),
-            resource,
-            kind,
-            index: Arc::clone(index),
-            known: HashMap::new(),
-        };
-        let mut watcher = follower.start().await?;
-        while !follower.take(watcher.next().await) {}
-        tasks.push(tokio::spawn(follower.run(watcher)));
+        let mut follower = Follower::new(registry, index, resource, kind);
+        let watcher = follower.begin().await?;
+        tasks.push(tokio::spawn(follower.run(watcher, behind.clone())));
     }
     Ok(tasks)
 }
@@ -40,10 +57,43 @@ struct Follower {
     resource: &'static str,
     kind: Kind,
     index: Arc<Index>,
+    /// What the index has been told of.
     known: HashMap<Arc<str>, Value>,
 }
 
 impl Follower {
+    fn new(registry: &Arc<Registry>, index: &Arc<Index>, resource: &'static str, kind: Kind) -> Self {
+        let (registry, index) = (Arc::clone(registry), Arc::clone(index));
+        Self { registry, resource, kind, index, known: HashMap::new() }
+    }
+
+    /// Starts a watch and makes the index equal to what is there: what vanished while nobody watched is forgotten, too.
+    async fn begin(&mut self) -> Result<Watcher, Status> {
+        let mut watcher = self.start().await?;
+        let mut present: HashMap<Arc<str>, Value> = HashMap::new();
+        let mut complete = false;
+        while !complete {
+            let items = watcher.next().await;
+            if items.is_empty() {
+                return Err(Status::internal("the watch ended before it had told what is there"));
+            }
+            for item in items {
+                match item {
+                    WatchItem::Added(entry) | WatchItem::Modified(entry) => {
+                        present.extend(grants(&entry).map(|object| (Arc::clone(&entry.key), object)));
+                    }
+                    WatchItem::Deleted(entry) => {
+                        present.remove(&entry.key);
+                    }
+                    WatchItem::Bookmark { initial_events_end, .. } => complete |= initial_events_end,
+                    WatchItem::Error(status) => return Err(*status),
+                }
+            }
+        }
+        self.replace(present);
+        Ok(watcher)
+    }
+
     async fn start(&self) -> Result<Watcher, Status> {
         let table = self.registry.table();
         let served = table.preferred(GROUP, self.resource).ok_or_else(Status::no_such_resource)?;
@@ -56,47 +106,72 @@ impl Follower {
         self.registry.watch(served, request).await
     }
 
-    /// Takes news in. Says whether everything that was there at the start has been told.
-    fn take(&mut self, items: Vec<WatchItem>) -> bool {
-        let mut complete = items.is_empty();
-        for item in items {
-            match item {
-                WatchItem::Added(entry) | WatchItem::Modified(entry) => self.put(&entry),
-                WatchItem::Deleted(entry) => {
-                    let old = self.known.remove(&entry.key);
-                    self.index.apply(self.kind, old.as_ref(), None);
-                }
-                WatchItem::Bookmark { initial_events_end, .. } => complete |= initial_events_end,
-                WatchItem::Error(_) => complete = true,
+    /// The index gets what is new and loses what is gone; what is as it was stays in force throughout.
+    fn replace(&mut self, present: HashMap<Arc<str>, Value>) {
+        let before = std::mem::take(&mut self.known);
+        for (_, gone) in before.iter().filter(|(key, _)| !present.contains_key(*key)) {
+            self.index.apply(self.kind, Some(gone), None);
+        }
+        for (key, object) in &present {
+            let old = before.get(key);
+            if old != Some(object) {
+                self.index.apply(self.kind, old, Some(object));
             }
         }
-        complete
+        self.known = present;
     }
 
-    fn put(&mut self, entry: &Entry) {
-        // What cannot be read grants nothing.
-        let new = entry.readable().map(|r| Value::Object(r.object(entry.revision)));
+    /// Takes news in. Says whether the watch goes on.
+    fn take(&mut self, items: Vec<WatchItem>) -> bool {
+        let mut goes_on = !items.is_empty();
+        for item in items {
+            match item {
+                WatchItem::Added(entry) | WatchItem::Modified(entry) => self.put(&entry.key, grants(&entry)),
+                WatchItem::Deleted(entry) => self.put(&entry.key, None),
+                WatchItem::Bookmark { .. } => {}
+                WatchItem::Error(_) => goes_on = false,
+            }
+        }
+        goes_on
+    }
+
+    fn put(&mut self, key: &Arc<str>, new: Option<Value>) {
         let old = match &new {
-            Some(new) => self.known.insert(Arc::clone(&entry.key), new.clone()),
-            None => self.known.remove(&entry.key),
+            Some(new) => self.known.insert(Arc::clone(key), new.clone()),
+            None => self.known.remove(key),
         };
         self.index.apply(self.kind, old.as_ref(), new.as_ref());
     }
 
-    async fn run(mut self, mut watcher: Watcher) {
+    async fn run(mut self, mut watcher: Watcher, behind: Behind) {
         loop {
-            let items = watcher.next().await;
-            let broken = items.is_empty() || items.iter().any(|i| matches!(i, WatchItem::Error(_)));
-            self.take(items);
-            if broken {
-                // Fell behind: start over from what is there now.
-                match self.start().await {
-                    Ok(fresh) => watcher = fresh,
-                    Err(_) => return,
-                }
+            if self.take(watcher.next().await) {
+                continue;
             }
+            // Fell behind: start over from what is there now.
+            behind.0.fetch_add(1, Ordering::Relaxed);
+            watcher = self.begin_again().await;
+            behind.0.fetch_sub(1, Ordering::Relaxed);
         }
     }
+
+    /// Tries until it works: an index that nobody keeps would leave in force what was revoked.
+    async fn begin_again(&mut self) -> Watcher {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.begin().await {
+                Ok(watcher) => return watcher,
+                Err(status) => tracing::warn!(resource = self.resource, %status, "cannot follow roles and bindings"),
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+/// The object of an entry; what cannot be read grants nothing.
+fn grants(entry: &Entry) -> Option<Value> {
+    entry.readable().map(|readable| Value::Object(readable.object(entry.revision)))
 }
 
 /// Refuses roles and bindings that grant more than their writer holds.
@@ -130,3 +205,6 @@ impl Plugin for NoEscalation {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use crate::bootstrap::Places;
 use crate::documents::FromTable;
 use crate::roles;
-use crate::{Error, Settings, access, auditing, bootstrap, certificates, notify, reload};
+use crate::{Error, Settings, access, auditing, bootstrap, certificates, guard, notify, reload};
 
 /// A server that answers.
 pub struct Running {
@@ -43,12 +43,13 @@ impl Running {
 
 /// Starts a server. It listens only once it can answer.
 pub async fn start(settings: Settings) -> Result<Running, Error> {
-    std::fs::create_dir_all(&settings.data_dir).map_err(Error::file(&settings.data_dir))?;
     let store_dir = settings.data_dir.join("store");
+    guard::directories(&settings, &store_dir)?;
     let options = pawl_kv_embedded::Options { history: settings.history, ..Default::default() };
     let failed = |source| Error::Store { path: store_dir.clone(), source };
     let store: Arc<dyn Kv> = pawl_kv_embedded::Store::open(&store_dir, options).map_err(failed)?;
     // Only the owner of the store makes certificates: a second server on the same directory has been refused by now.
+    guard::secrets(&settings)?;
     let identity = certificates::prepare(&settings)?;
     let index = Arc::new(Index::new());
     let authorizers = access::chain(&settings, Arc::clone(&index))?;
@@ -84,11 +85,12 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
         client_ca: Some(identity.client_roots.clone()),
     };
     bootstrap::run(&registry, &places).await;
-    let mut followers = roles::follow(&registry, &index).await.map_err(|e| Error::Start(e.to_string()))?;
+    let behind = roles::Behind::default();
+    let mut followers = roles::follow(&registry, &index, &behind).await.map_err(|e| Error::Start(e.to_string()))?;
     followers.push(following);
     let checked = Arc::clone(&store);
     let caches = followers.iter().map(JoinHandle::abort_handle).collect::<Vec<_>>();
-    let health = Arc::new(Health::new(vec![
+    let health = Health::new(vec![
         ("etcd", Box::new(move || checked.health().map_err(|e| e.to_string()))),
         (
             "watch-cache",
@@ -98,7 +100,8 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
                 },
             ),
         ),
-    ]));
+    ]);
+    let health = Arc::new(health.with_readiness("informer-sync", Box::new(move || behind.check())));
     let limits = Limits {
         reading: settings.reading,
         mutating: settings.mutating,
@@ -123,7 +126,8 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
     let controllers = Controllers::start(Arc::clone(&registry), &settings.controllers, options).map_err(Error::Flag)?;
     let (renewed, tls) = watch::channel(identity.tls);
     tokio::spawn(reload::follow(settings.clone(), renewed, authorities));
-    let server = Server::new(api, tls, ServerOptions::default());
+    let options = ServerOptions { http2: settings.http2, ..ServerOptions::default() };
+    let server = Server::new(api, tls, options);
     let serving = tokio::spawn(server.run(listener));
     notify::ready();
     Ok(Running {

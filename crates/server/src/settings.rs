@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pawl_audit::Rotation;
+use pawl_auth::modes::Mode;
 
 use crate::Error;
 use crate::auditing::Auditing;
@@ -22,6 +23,7 @@ pub struct Settings {
     pub tls: Option<(PathBuf, PathBuf)>,
     /// Whether only the newest TLS is spoken.
     pub only_tls13: bool,
+    pub http2: bool,
     pub client_ca: Option<PathBuf>,
     pub token_file: Option<PathBuf>,
     pub anonymous: bool,
@@ -90,9 +92,16 @@ impl Settings {
             Some(_) => given.list("authorization-mode"),
             None => vec![given.value("authorization-mode").to_owned()],
         };
-        pawl_auth::modes::Mode::parse_all(&modes).map_err(|e| flag(e.to_string()))?;
+        let parsed_modes = Mode::parse_all(&modes).map_err(|e| flag(e.to_string()))?;
         let mut warnings = given.warnings.clone();
+        let mut anonymous = given.switch("anonymous-auth").map_err(flag)?;
+        // Where everything is allowed, everybody would be: whoever comes must at least be known.
+        if anonymous && parsed_modes.contains(&Mode::AlwaysAllow) {
+            anonymous = false;
+            warnings.push("--anonymous-auth counts as false with --authorization-mode=AlwaysAllow".to_owned());
+        }
         warnings.extend(gates.unknown.iter().map(|g| format!("feature gate {g} means nothing here")));
+        check_audit_mode(given.value("audit-log-mode"))?;
         if given.get("etcd-servers").is_some() {
             warnings.push("--etcd-servers is ignored: --data-dir chooses the embedded store".to_owned());
         }
@@ -112,9 +121,10 @@ impl Settings {
             advertise,
             tls,
             only_tls13: only_tls13(given.value("tls-min-version"))?,
+            http2: !given.switch("disable-http2-serving").map_err(flag)?,
             client_ca: path("client-ca-file"),
             token_file: path("token-auth-file"),
-            anonymous: given.switch("anonymous-auth").map_err(flag)?,
+            anonymous,
             authorization_modes: modes,
             service_accounts: ServiceAccounts {
                 issuers: given.list("service-account-issuer"),
@@ -184,6 +194,19 @@ fn only_tls13(version: &str) -> Result<bool, Error> {
         "" | "VersionTLS10" | "VersionTLS11" | "VersionTLS12" => Ok(false),
         "VersionTLS13" => Ok(true),
         other => Err(Error::Flag(format!("unknown tls version {other:?}"))),
+    }
+}
+
+/// A log that holds up requests until their records are written is not there; a queue with a limit is, for both other modes.
+fn check_audit_mode(mode: &str) -> Result<(), Error> {
+    match mode {
+        "batch" | "blocking" => Ok(()),
+        "blocking-strict" => Err(Error::Flag(
+            "--audit-log-mode=blocking-strict is not supported yet: requests would go unrecorded".into(),
+        )),
+        other => Err(Error::Flag(format!(
+            "invalid audit log mode {other}, allowed modes are \"batch,blocking,blocking-strict\""
+        ))),
     }
 }
 
