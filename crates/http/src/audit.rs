@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use http::header::{AUTHORIZATION, USER_AGENT};
 use http::{HeaderMap, Response};
 use pawl_audit::{AuditLog, Policy, Record, Request, Stage, annotations, source_ips};
-use pawl_auth::{Decision, User};
+use pawl_auth::{Attributes, Decision, User};
 use pawl_meta::{Status, time};
 use pawl_registry::type_of;
 use prometheus::core::{Collector, Desc};
@@ -33,6 +33,19 @@ impl Audit {
         let Some(mut record) = self.record(&nobody, info, headers, origin) else { return };
         record.response_text(401, "", "", &attempted(headers, origin.peer));
         if let Some(line) = record.line(Stage::ResponseStarted) {
+            self.log.write(line);
+        }
+    }
+
+    /// Records what a part of the server did by itself, as far as the policy wants it.
+    pub fn acted(&self, asked: &Attributes<'_>, notes: BTreeMap<&'static str, String>) {
+        let audit_id = uuid::Uuid::new_v4().to_string();
+        let request =
+            Request { audit_id: &audit_id, uri: asked.path, received: time::now_micro(), ..Request::default() };
+        let Some(mut record) = Record::start(self.policy.evaluate(asked), asked, request) else { return };
+        notes.into_iter().for_each(|(key, text)| record.annotate(key, text));
+        record.response(200, None);
+        if let Some(line) = record.line(Stage::ResponseComplete) {
             self.log.write(line);
         }
     }

@@ -40,6 +40,7 @@ pub use cache::{Cache, Scope};
 pub use context::{Context, User};
 pub use create::CreateRequest;
 pub use decoding::{Encoding, FieldValidation, body_kind};
+use delete::Deleters;
 pub use delete::{DeleteRequest, Deleted};
 pub use entry::{Entry, Readable, Selection, State, encode};
 pub use listing::{ListAt, ListRequest, Page};
@@ -68,6 +69,7 @@ pub struct Registry {
     table_changes: watch::Sender<()>,
     settings: Settings,
     reservations: allocation::Reservations,
+    deleters: Deleters,
 }
 
 impl Registry {
@@ -84,7 +86,8 @@ impl Registry {
         let table = ArcSwap::from_pointee(table);
         let table_changes = watch::Sender::new(());
         let reservations = allocation::Reservations::default();
-        Ok((Self { storage, table, table_changes, settings, reservations }, revision))
+        let deleters = Deleters::default();
+        Ok((Self { storage, table, table_changes, settings, reservations, deleters }, revision))
     }
 
     /// Keeps the caches up to date. Returns only when the store's watch ends.
@@ -106,6 +109,16 @@ impl Registry {
     /// A receiver that changes when resources come or go.
     pub fn table_changes(&self) -> watch::Receiver<()> {
         self.table_changes.subscribe()
+    }
+
+    /// Who asked for the deletion of a namespace that is on its way out, as long as the server that was asked runs.
+    pub fn deleter(&self, uid: &str) -> Option<String> {
+        self.deleters.of(uid)
+    }
+
+    /// A namespace is gone: who deleted it need not be known any more.
+    pub fn forget_deleter(&self, uid: &str) {
+        self.deleters.forget(uid);
     }
 
     /// The gate `InUseProtection`: whether liens hold objects.

@@ -4,6 +4,8 @@ use std::fs;
 use std::sync::Arc;
 
 use pawl_audit::{AuditLog, Policy, Rotation};
+use pawl_auth::Attributes;
+use pawl_controllers::{Act, Witness};
 use pawl_http::Audit;
 
 use crate::{Error, Settings};
@@ -19,6 +21,31 @@ pub fn build(settings: &Settings) -> Result<Option<Arc<Audit>>, Error> {
     let Some(path) = &settings.audit.log_path else { return Ok(None) };
     let log = AuditLog::open(path, settings.audit.rotation).map_err(|e| Error::Flag(format!("{path}: {e}")))?;
     Ok(Some(Arc::new(Audit { policy, log })))
+}
+
+/// Records what controllers do where it needs to be known: they are no requests, and have no trail of their own yet.
+pub struct Recorder(pub Arc<Audit>);
+
+impl std::fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Recorder")
+    }
+}
+
+impl Witness for Recorder {
+    fn deleted(&self, act: &Act<'_>) {
+        let facts = &act.served.resource.facts;
+        let root = if facts.group.is_empty() { "/api".to_owned() } else { format!("/apis/{}", facts.group) };
+        let path = format!("{root}/{}/namespaces/{}/{}/{}", facts.version, act.namespace, facts.plural, act.name);
+        let asked = Attributes {
+            api_version: &facts.version,
+            namespace: act.namespace,
+            name: act.name,
+            path: &path,
+            ..Attributes::resource(act.user, "delete", &facts.group, &facts.plural)
+        };
+        self.0.acted(&asked, act.notes.clone());
+    }
 }
 
 /// What the flags say about auditing.

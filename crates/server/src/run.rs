@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pawl_auth::authn::Authorities;
 use pawl_auth::rbac::Index;
-use pawl_controllers::{Controllers, Handle};
+use pawl_controllers::{Controllers, Handle, Witness};
 use pawl_http::{Api, ApiSettings, Health, Limits, Server, ServerOptions};
 use pawl_kv::Kv;
 use pawl_registry::{Identity, Registry};
@@ -109,12 +109,14 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
         min_watch_timeout: settings.min_watch_timeout.max(Duration::from_secs(1)),
         ..Limits::default()
     };
+    let audit = auditing::build(&settings)?;
+    let witness = audit.clone().map(|audit| Arc::new(auditing::Recorder(audit)) as Arc<dyn Witness>);
     let api_settings = ApiSettings {
         health: Arc::clone(&health),
         limits,
         version: version(),
         field_validation: settings.gates.enabled("ServerSideFieldValidation"),
-        audit: auditing::build(&settings)?,
+        audit,
     };
     let documents = Box::new(FromTable::new(Arc::clone(&registry), settings.advertised()));
     let authorities =
@@ -122,7 +124,7 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
     let authorities = Arc::new(authorities);
     let access = access::build(&settings, &registry, authorizers, Arc::clone(&authorities))?;
     let api = Arc::new(Api::new(Arc::clone(&registry), access, documents, api_settings));
-    let options = pawl_controllers::Options::default();
+    let options = pawl_controllers::Options { witness, ..Default::default() };
     let controllers = Controllers::start(Arc::clone(&registry), &settings.controllers, options).map_err(Error::Flag)?;
     let (renewed, tls) = watch::channel(identity.tls);
     tokio::spawn(reload::follow(settings.clone(), renewed, authorities));
