@@ -79,6 +79,16 @@ impl Access {
         self.chain.authorize(&asked).require(&asked)
     }
 
+    /// Whether the user may begin a session in a pod. A GET that becomes a websocket does as much as a POST, so who may only read
+    /// may not; upstream words it in its own way.
+    pub(crate) fn may_connect(&self, user: &User, served: &Served, info: &RequestInfo) -> Result<(), Status> {
+        let decision = self.chain.authorize(&Attributes { verb: "create", ..attributes(user, info) });
+        if decision.is_allowed() {
+            return Ok(());
+        }
+        Err(Status::forbidden(&served.resource.group_resource(), &info.name, decision.reason()))
+    }
+
     /// The answer for who may not remove what cannot be read; upstream words it in its own way.
     pub(crate) fn may_delete_unreadable(&self, user: &User, served: &Served, info: &RequestInfo) -> Result<(), Status> {
         const VERB: &str = "unsafe-delete-ignore-read-errors";

@@ -115,7 +115,7 @@ const QUERIES: &[&str] = &[
     "namespace=victim",
 ];
 
-const DOCUMENTS: &[&str] = &[
+pub const DOCUMENTS: &[&str] = &[
     "/",
     "/api",
     "/api/",

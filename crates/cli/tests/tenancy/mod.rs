@@ -33,6 +33,8 @@ pub async fn furnish(admin: &Client) -> Result<(), Failure> {
         for plural in ["configmaps", "secrets", "serviceaccounts"] {
             make(admin, &format!("{core}/{plural}"), x.clone()).await?;
         }
+        // Where a controller makes it, it is there already: pods need it.
+        make(admin, &format!("{core}/serviceaccounts"), json!({"metadata": {"name": "default"}})).await?;
         let containers = json!([{"name": "c", "image": "i"}]);
         let pod = json!({"serviceAccountName": "x", "automountServiceAccountToken": false, "containers": containers});
         make(admin, &format!("{core}/pods"), json!({"metadata": {"name": "x"}, "spec": pod})).await?;
