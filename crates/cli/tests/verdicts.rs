@@ -159,8 +159,9 @@ async fn check_authorized(admin: &Client, resources: &[Resource], answers: &[Ans
     for answered in answers.iter().filter(|answered| Verdict::of(answered.code) == Verdict::Done) {
         let shown: Value = serde_json::from_slice(&answered.body).unwrap_or_default();
         let kind = shown["kind"].as_str().unwrap_or_default();
+        let together = if answered.case.method == Method::DELETE { "deletecollection" } else { "list" };
         let objects = match shown["items"].as_array() {
-            Some(items) => items.iter().map(|item| ("list", kind.trim_end_matches("List"), item)).collect(),
+            Some(items) => items.iter().map(|item| (together, kind.trim_end_matches("List"), item)).collect(),
             None => vec![(verb(&answered.case.method), kind, &shown)],
         };
         for (verb, kind, object) in objects {
@@ -187,9 +188,11 @@ async fn check_authorized(admin: &Client, resources: &[Resource], answers: &[Ans
 fn attributes(resource: &Resource, verb: &str, object: &Value, path: &str) -> Value {
     let group = resource.root.strip_prefix("/apis/").and_then(|rest| rest.split('/').next()).unwrap_or_default();
     let metadata = &object["metadata"];
-    let name = if verb == "list" || verb == "create" { &Value::Null } else { &metadata["name"] };
+    // Some may list just what they name; nobody deletes or makes by a name that only the answer tells.
+    let name = if matches!(verb, "create" | "deletecollection") { &Value::Null } else { &metadata["name"] };
     // A namespace is in itself.
-    let inside = if resource.plural == "namespaces" && verb != "list" { name } else { &metadata["namespace"] };
+    let itself = resource.plural == "namespaces" && verb != "list";
+    let inside = if itself { name } else { &metadata["namespace"] };
     let path = path.split('?').next().unwrap_or_default();
     let below = resource.below.iter().find(|below| path.ends_with(&format!("/{below}")));
     json!({"verb": verb, "group": group, "resource": resource.plural, "namespace": inside, "name": name,
