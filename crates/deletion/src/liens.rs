@@ -32,6 +32,7 @@ pub fn validate_liens(new: &Object, old: Option<&Object>, enabled: bool, errors:
     }
     if liens.len() > MAX_LIENS && liens.len() > before.len() {
         errors.too_many(&path, liens.len(), MAX_LIENS);
+        return;
     }
     for (i, lien) in liens.iter().enumerate() {
         let at = path.index(i);

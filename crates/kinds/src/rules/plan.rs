@@ -5,7 +5,7 @@ use pawl_schema::{NodeId, NodeKind, Object, Schema};
 use serde_json::{Map, Value};
 
 use super::check::{Around, Check};
-use super::condition::{Condition, Scene};
+use super::condition::{Condition, Scene, Siblings};
 use super::line::CheckLine;
 use super::place::{EMPTY, Place};
 use super::words::Flow;
@@ -165,11 +165,12 @@ impl Run<'_> {
                 }
                 (Shape::Items, Some(list)) if items(list) > 0 => {
                     let all = list.as_array().map(Vec::as_slice).unwrap_or_default();
+                    let siblings = Siblings::new(all);
                     for (index, object) in all.iter().enumerate().filter_map(|(i, v)| Some((i, v.as_object()?))) {
                         let old = old.and_then(|old| old.get(index)).and_then(Value::as_object);
                         let item = at.index(index);
                         let at = if descend.flat { at } else { &item };
-                        self.enter(descend.plan, object, old, Some((all, index)), at, visit.around, errors);
+                        self.enter(descend.plan, object, old, Some((&siblings, index)), at, visit.around, errors);
                     }
                 }
                 (Shape::Entries, Some(Value::Object(entries))) => {
@@ -189,7 +190,7 @@ impl Run<'_> {
         plan: PlanId,
         object: &Map<String, Value>,
         old: Option<&Map<String, Value>>,
-        siblings: Option<(&[Value], usize)>,
+        siblings: Option<(&Siblings<'_>, usize)>,
         at: &At<'_>,
         around: Option<&Around<'_>>,
         errors: &mut Errors,

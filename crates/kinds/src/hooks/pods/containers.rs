@@ -39,9 +39,9 @@ fn known_volumes<'a>(cx: &'a Check<'_>, container: &FieldPath, errors: &Errors) 
 pub fn container_volume_mounts(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let known = known_volumes(cx, path, errors);
     let at = path.child("volumeMounts");
-    let devices: Vec<(&str, &str)> = read::objects(object, "volumeDevices")
+    let (device_names, device_places): (BTreeSet<&str>, BTreeSet<&str>) = read::objects(object, "volumeDevices")
         .map(|(_, device)| (read::text(device, "name"), read::text(device, "devicePath")))
-        .collect();
+        .unzip();
     let privileged = read::map(object, "securityContext").is_some_and(|context| read::truth(context, "privileged"));
     let mut places = BTreeSet::new();
     for (index, mount) in read::objects(object, "volumeMounts") {
@@ -59,10 +59,10 @@ pub fn container_volume_mounts(cx: &Check<'_>, object: &Object, path: &FieldPath
         if !places.insert(place) {
             errors.invalid(&item.child("mountPath"), place, "must be unique");
         }
-        if devices.iter().any(|(device, _)| *device == name) {
+        if device_names.contains(name) {
             errors.invalid(&item.child("name"), name, "must not already exist in volumeDevices");
         }
-        if devices.iter().any(|(_, device)| *device == place) {
+        if device_places.contains(place) {
             errors.invalid(&item.child("mountPath"), place, "must not already exist as a path in volumeDevices");
         }
         sub_paths(mount, &item, &at, errors);
@@ -113,9 +113,9 @@ fn recursive_read_only(mount: &Object, at: &FieldPath, errors: &mut Errors) {
 /// Devices name claims of the pod, each at a place of its own.
 pub fn container_volume_devices(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let known = known_volumes(cx, path, errors);
-    let mounts: Vec<(&str, &str)> = read::objects(object, "volumeMounts")
+    let (mount_names, mount_places): (BTreeSet<&str>, BTreeSet<&str>) = read::objects(object, "volumeMounts")
         .map(|(_, mount)| (read::text(mount, "name"), read::text(mount, "mountPath")))
-        .collect();
+        .unzip();
     let at = path.child("volumeDevices");
     let (mut names, mut places) = (BTreeSet::new(), BTreeSet::new());
     for (index, device) in read::objects(object, "volumeDevices") {
@@ -146,10 +146,10 @@ pub fn container_volume_devices(cx: &Check<'_>, object: &Object, path: &FieldPat
         } else {
             places.insert(place);
         }
-        if mounts.iter().any(|(mount, _)| *mount == name) {
+        if mount_names.contains(name) {
             errors.invalid(&at_name, name, "must not already exist in volumeMounts");
         }
-        if mounts.iter().any(|(_, mount)| *mount == place) {
+        if mount_places.contains(place) {
             errors.invalid(&at_path, place, "must not already exist as a path in volumeMounts");
         }
         if !name.is_empty() {
