@@ -4,7 +4,7 @@ mod emit;
 mod json;
 mod scalar;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,10 +13,12 @@ use serde_json::{Map, Value};
 
 pub use emit::emit;
 
+use crate::built;
+
 /// Nesting beyond this is refused.
 const MAX_DEPTH: usize = 300;
-/// Values that aliases may add up to before the document counts as an attack.
-const MAX_ALIASED: usize = 100_000;
+/// Bytes that the copies of anchors may add up to before the document counts as an attack.
+const MAX_ALIASED: usize = 8 << 20;
 
 /// A document and the keys in it that were given more than once.
 #[derive(Debug, PartialEq)]
@@ -35,8 +37,15 @@ pub fn parse(text: &str) -> Result<Parsed, String> {
 }
 
 fn parse_yaml(text: &str) -> Result<Parsed, String> {
-    let parser = Parser::new_from_str(text);
-    let mut loader = Loader { text, parser, anchors: HashMap::new(), aliased: 0, duplicates: Vec::new() };
+    let mut loader = Loader {
+        text,
+        parser: Parser::new_from_str(text),
+        referenced: referenced(text),
+        anchors: HashMap::new(),
+        aliased: 0,
+        left: built::allowed(text.len()),
+        duplicates: Vec::new(),
+    };
     loop {
         match loader.next()?.0 {
             Event::StreamEnd => return Ok(Parsed { value: Value::Null, duplicates: Vec::new() }),
@@ -53,8 +62,12 @@ fn parse_yaml(text: &str) -> Result<Parsed, String> {
 struct Loader<'t> {
     text: &'t str,
     parser: Parser<'t, saphyr_parser::StrInput<'t>>,
+    /// The anchors that something refers to: only these are kept.
+    referenced: HashSet<usize>,
     anchors: HashMap<usize, Value>,
     aliased: usize,
+    /// How many bytes may still be built.
+    left: usize,
     duplicates: Vec<String>,
 }
 
@@ -72,32 +85,42 @@ impl<'t> Loader<'t> {
             return Err("yaml: exceeded max depth".to_owned());
         }
         let (anchor, value) = match event {
-            Event::Scalar(text, style, anchor, tag) => (anchor, scalar(&text, style, tag.as_deref())?),
+            Event::Scalar(text, style, anchor, tag) => {
+                self.build(built::text(text.len()))?;
+                (anchor, scalar(&text, style, tag.as_deref())?)
+            }
             Event::SequenceStart(anchor, _) => {
                 let mut items = Vec::new();
                 loop {
                     match self.next()? {
                         (Event::SequenceEnd, _) => break,
-                        (event, line) => items.push(self.node(event, line, depth + 1)?),
+                        (event, line) => {
+                            if items.len() == items.capacity() {
+                                self.build(built::list(items.len().max(4)))?;
+                            }
+                            items.push(self.node(event, line, depth + 1)?);
+                        }
                     }
                 }
                 (anchor, Value::Array(items))
             }
             Event::MappingStart(anchor, _) => (anchor, self.mapping(depth)?),
             Event::Alias(id) => {
-                let value = self.anchors.get(&id).cloned().ok_or("yaml: anchor value contains itself")?;
-                self.aliased += weight(&value);
-                if self.aliased > MAX_ALIASED {
-                    return Err("yaml: document contains excessive aliasing".to_owned());
-                }
-                (0, value)
+                let value = self.anchors.get(&id).ok_or("yaml: anchor value contains itself")?;
+                (0, copy(value, &mut self.aliased)?)
             }
             _ => return Err(format!("yaml: line {line}: did not find expected node content")),
         };
-        if anchor > 0 {
-            self.anchors.insert(anchor, value.clone());
+        if self.referenced.contains(&anchor) {
+            self.anchors.insert(anchor, copy(&value, &mut self.aliased)?);
         }
         Ok(value)
+    }
+
+    /// Counts what is about to be built.
+    fn build(&mut self, bytes: usize) -> Result<(), String> {
+        self.left = self.left.checked_sub(bytes).ok_or("yaml: document is too large once it is read")?;
+        Ok(())
     }
 
     fn mapping(&mut self, depth: usize) -> Result<Value, String> {
@@ -112,6 +135,8 @@ impl<'t> Loader<'t> {
             let key = key_text(&self.node(event, line, depth + 1)?)?;
             let (event, at) = self.next()?;
             let value = self.node(event, at, depth + 1)?;
+            let entry = built::map(map.len() + 1) - built::map(map.len());
+            self.build(entry)?;
             if merge {
                 merged.push(value);
             } else if map.insert(key.clone(), value).is_some() {
@@ -189,13 +214,26 @@ fn key_text(key: &Value) -> Result<String, String> {
     }
 }
 
-fn weight(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(weight).sum::<usize>(),
-        Value::Object(map) => 1 + map.values().map(weight).sum::<usize>(),
-        Value::String(text) => 1 + text.len() / 64,
-        _ => 1,
+/// A copy of a value, counted before it is made.
+fn copy(value: &Value, copied: &mut usize) -> Result<Value, String> {
+    // An alias that copies nothing is still work.
+    *copied += built::list(1) + built::size(value);
+    if *copied > MAX_ALIASED {
+        return Err("yaml: document contains excessive aliasing".to_owned());
     }
+    Ok(value.clone())
+}
+
+/// The anchors that something refers to.
+fn referenced(text: &str) -> HashSet<usize> {
+    if !text.contains('&') || !text.contains('*') {
+        return HashSet::new();
+    }
+    let aliases = Parser::new_from_str(text).map_while(Result::ok).filter_map(|(event, _)| match event {
+        Event::Alias(id) => Some(id),
+        _ => None,
+    });
+    aliases.collect()
 }
 
 #[cfg(test)]

@@ -1,30 +1,45 @@
 //! Documents that are JSON, which is YAML too: read by the faster reader, as long as both read the same in them.
 
+use std::cell::Cell;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
+use crate::built;
+
 /// The value of a document that is plainly JSON. `None` for everything that YAML has a say in: keys that are given twice,
-/// numbers that are no integers, and whatever is not JSON.
+/// numbers that are no integers, whatever is not JSON, and what would become too large.
 pub(super) fn read(text: &str) -> Option<Value> {
     if !text.starts_with('{') {
         return None;
     }
-    serde_json::from_str::<Plain>(text).ok().map(|plain| plain.0)
+    let left = Cell::new(built::allowed(text.len()));
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = Reader(&left).deserialize(&mut deserializer).ok()?;
+    deserializer.end().ok().map(|()| value)
 }
 
-struct Plain(Value);
+/// Reads, and counts down what may still be built.
+#[derive(Clone, Copy)]
+struct Reader<'c>(&'c Cell<usize>);
 
-impl<'de> Deserialize<'de> for Plain {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reader).map(Self)
+impl Reader<'_> {
+    fn build<E: Error>(self, bytes: usize) -> Result<(), E> {
+        self.0.set(self.0.get().checked_sub(bytes).ok_or_else(|| E::custom("too large"))?);
+        Ok(())
     }
 }
 
-struct Reader;
+impl<'de> DeserializeSeed<'de> for Reader<'_> {
+    type Value = Value;
 
-impl<'de> Visitor<'de> for Reader {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Reader<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -47,17 +62,17 @@ impl<'de> Visitor<'de> for Reader {
         Ok(Value::from(value))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        self.build(built::text(value.len()))?;
         Ok(Value::from(value))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(Plain(item)) = items.next_element()? {
+        while let Some(item) = items.next_element_seed(self)? {
+            if list.len() == list.capacity() {
+                self.build(built::list(list.len().max(4)))?;
+            }
             list.push(item);
         }
         Ok(Value::Array(list))
@@ -65,7 +80,9 @@ impl<'de> Visitor<'de> for Reader {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
-        while let Some((key, Plain(value))) = entries.next_entry::<String, Plain>()? {
+        while let Some(key) = entries.next_key::<String>()? {
+            let value = entries.next_value_seed(self)?;
+            self.build(built::map(map.len() + 1) - built::map(map.len()) + built::text(key.len()))?;
             if map.insert(key, value).is_some() {
                 return Err(A::Error::custom("a key is given twice"));
             }
