@@ -14,7 +14,7 @@ pub const MAX_OPERATIONS: usize = 10_000;
 /// What all `copy` operations of a patch may add to a document, in bytes of JSON.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
 /// And in bytes of memory: short text can be a large object.
-const MAX_BUILT: usize = 32 << 20;
+const MAX_BUILT: usize = 96 << 20;
 /// How many values all operations of a patch may look at or move to other places.
 const MAX_WORK: usize = 50_000_000;
 /// No object is nested deeper, and no patch may nest one deeper.
@@ -198,11 +198,7 @@ impl Patching {
             (Value::Array(items), key) => items.get(index(&key, items.len())?).unwrap_or(&Value::Null),
             _ => return Err(missing(from)),
         };
-        let size = pawl_schema::built::size(value);
-        if size > MAX_BUILT {
-            return Err(format!("Unable to complete the copy of {size} bytes"));
-        }
-        let value = value.clone();
+        let (size, value) = (pawl_schema::built::size(value), value.clone());
         self.built += size;
         if self.built > MAX_BUILT {
             return Err(format!("Unable to complete the copies of {} bytes", self.built));

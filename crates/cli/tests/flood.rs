@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use attacks::{ATTACKS, Attacker};
-use bodies::{NOBODY, TENANT};
+use bodies::{NOBODY, TENANT, costly};
 use fastrand::Rng;
 use serde_json::json;
 use server::{Client, Failure, Protocol, Running, TOKEN, pause, seed, setting};
@@ -103,13 +103,14 @@ async fn a_flood_is_noticed_by_nobody() {
     let warm = Instant::now() + Duration::from_millis(500);
     work(client(Protocol::Http2), "warm".to_owned(), warm).await.unwrap();
     let before = running.server.resident();
+    let costly = costly(&mut rng).into();
 
     let until = Instant::now() + Duration::from_secs(setting("PAWL_SOAK_SECONDS").unwrap_or(5));
     let count: Arc<[AtomicUsize; ATTACKS.len()]> = Arc::default();
     let mut attackers = tokio::task::JoinSet::new();
     for kind in 0..ATTACKS.len() {
         for _ in 0..ATTACKS[kind].attackers() {
-            let attacker = Attacker::new(running.place.port, TOKEN);
+            let attacker = Attacker::new(running.place.port, TOKEN, Arc::clone(&costly));
             attackers.spawn(harm(attacker, kind, rng.fork(), until, Arc::clone(&count)));
         }
     }

@@ -166,11 +166,7 @@ impl Api {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         let info = Arc::new(RequestInfo::parse(&parts.method, parts.uri.path(), &query));
-        let accepted = Accepted {
-            media: negotiation::error_media(&parts.headers),
-            pretty: negotiation::wants_pretty(&parts.headers, query.get("pretty")),
-            ..Accepted::default()
-        };
+        let accepted = negotiation::for_errors(&parts.headers, &query);
         let head = parts.method == Method::HEAD;
         let measured = Arc::clone(&info);
         let labels = Labels::of(&self.registry.table(), &measured);
@@ -250,15 +246,22 @@ impl Api {
         let weight = body.len() + self.stored_weight(call);
         call.body = Arriving::There(body);
         let place = self.places.take(&call.cx.user, &call.info, &call.connection)?;
-        let mut response = if weight < HEAVY || !can_block() {
-            self.resource(call).await?
+        let result = if weight < HEAVY || !can_block() {
+            self.resource(call).await
         } else {
             let _turn = self.places.turn(&call.cx.user).await?;
             let timeout = self.limits.request_timeout;
             // Large work is done by a thread that others do not wait for.
             tokio::task::block_in_place(|| {
                 tokio::runtime::Handle::current().block_on(self.within(timeout, self.resource(call)))
-            })?
+            })
+        };
+        let mut response = match result {
+            // What is long is an answer like every other.
+            Err(status) if status.message.len() > SMALL_ANSWER => {
+                respond::status(&status, negotiation::for_errors(&call.headers, &call.query))
+            }
+            result => result?,
         };
         let answer = match response.body() {
             Body::Full(bytes) if bytes.len() > SMALL_ANSWER => Some(self.places.answer(&call.cx.user, bytes.len())?),

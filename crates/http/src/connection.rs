@@ -165,7 +165,18 @@ async fn connection(shared: &Shared, tls: TlsAcceptor, stream: TcpStream, addres
             connection.as_mut().graceful_shutdown();
             connection.await
         }
-        () = watched.over() => return tracing::debug!(%address, "connection closed: nothing happens on it"),
+        () = watched.over() => {
+            tracing::debug!(%address, "connection closed: nothing happens on it");
+            if !watched.is_idle() {
+                return;
+            }
+            // Who is about to ask again learns that this connection is no longer the one to ask on.
+            connection.as_mut().graceful_shutdown();
+            match tokio::time::timeout(shared.patience, connection).await {
+                Ok(result) => result,
+                Err(_) => return,
+            }
+        }
     };
     if let Err(error) = result {
         tracing::debug!(%address, %error, "connection ended");

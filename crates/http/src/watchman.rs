@@ -97,6 +97,11 @@ impl Watched {
         self.close.notified().await;
     }
 
+    /// Whether it has asked, and has all its answers.
+    pub fn is_idle(&self) -> bool {
+        self.asked.load(Ordering::Relaxed) != 0 && self.open.load(Ordering::Relaxed) == 0
+    }
+
     pub fn ask(self: &Arc<Self>) -> Open {
         self.asked.store(1, Ordering::Relaxed);
         self.open.fetch_add(1, Ordering::Relaxed);

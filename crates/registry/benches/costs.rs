@@ -81,11 +81,12 @@ impl Bench {
         tokio::spawn(async move { follower.follow(revision).await });
         let mut cx = Context::own();
         cx.manager = "bench".to_owned();
-        let bench = Self { registry, cx, _directory: directory };
+        let mut bench = Self { registry, cx, _directory: directory };
         for (plural, object) in [("configmaps", config_map(0)), ("deployments", deployment(1))] {
             bench.patch(plural, PatchKind::Apply, &object).await;
         }
-        Self { cx: Context { dry_run: true, manager: "bench".to_owned(), ..Context::own() }, ..bench }
+        bench.cx.dry_run = true;
+        bench
     }
 
     /// Does a case. Whether it is refused does not matter, only what that costs.
@@ -300,13 +301,11 @@ fn find_lists(
                 way.pop();
             }
         }
-        NodeKind::List(item) => {
-            if seen.insert(node) {
-                found.push(way.clone());
-                way.push("[]".to_owned());
-                find_lists(schema, *item, way, seen, found);
-                way.pop();
-            }
+        NodeKind::List(item) if seen.insert(node) => {
+            found.push(way.clone());
+            way.push("[]".to_owned());
+            find_lists(schema, *item, way, seen, found);
+            way.pop();
         }
         _ => {}
     }

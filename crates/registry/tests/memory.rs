@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 static MEMORY: PeakAlloc = PeakAlloc;
 
 /// How many times its size a body may take while it is read.
-const TIMES: usize = 64;
+const TIMES: usize = 72;
 /// What is always allowed.
 const FREE: usize = 40 << 20;
 const BODY: usize = 3 << 20;

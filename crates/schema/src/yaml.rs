@@ -20,6 +20,8 @@ const MAX_DEPTH: usize = 300;
 /// Bytes that the copies of anchors may add up to before the document counts as an attack.
 const MAX_ALIASED: usize = 8 << 20;
 
+const TOO_LARGE: &str = "yaml: document is too large once it is read";
+
 /// A document and the keys in it that were given more than once.
 #[derive(Debug, PartialEq)]
 pub struct Parsed {
@@ -30,13 +32,20 @@ pub struct Parsed {
 
 /// Reads the first document of a text. The error is worded as Go words it.
 pub fn parse(text: &str) -> Result<Parsed, String> {
-    if let Some(value) = json::read(text) {
+    if let Some(value) = json::read(text).map_err(|json::TooLarge| TOO_LARGE)? {
         return Ok(Parsed { value, duplicates: Vec::new() });
     }
     parse_yaml(text)
 }
 
+/// What the parser keeps for each of these within braces and brackets, until it knows that none of them is a key.
+const TOKENS: usize = 340;
+
 fn parse_yaml(text: &str) -> Result<Parsed, String> {
+    let indicators = text.bytes().filter(|byte| matches!(byte, b'{' | b'}' | b'[' | b']' | b',' | b':')).count();
+    if indicators.saturating_mul(TOKENS) > 2 * built::allowed(text.len()) {
+        return Err(TOO_LARGE.to_owned());
+    }
     let mut loader = Loader {
         text,
         parser: Parser::new_from_str(text),
@@ -119,7 +128,7 @@ impl<'t> Loader<'t> {
 
     /// Counts what is about to be built.
     fn build(&mut self, bytes: usize) -> Result<(), String> {
-        self.left = self.left.checked_sub(bytes).ok_or("yaml: document is too large once it is read")?;
+        self.left = self.left.checked_sub(bytes).ok_or(TOO_LARGE)?;
         Ok(())
     }
 
@@ -295,10 +304,10 @@ mod tests {
             r#"{"a": 18446744073709551615, "b": -9223372036854775808}"#,
             "{}",
         ] {
-            assert_eq!(Some(parse_yaml(text).unwrap().value), json::read(text), "{text}");
+            assert_eq!(json::read(text), Ok(Some(parse_yaml(text).unwrap().value)), "{text}");
         }
         for text in [r#"{"a": 1, "a": 2}"#, r#"{"a": 1.0}"#, r#"{"a": 1e3}"#, "{a: b}", "[]", "a: b"] {
-            assert_eq!(json::read(text), None, "{text}");
+            assert_eq!(json::read(text), Ok(None), "{text}");
         }
     }
 

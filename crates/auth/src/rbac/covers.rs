@@ -112,13 +112,14 @@ impl<'r> Single<'r> {
 /// Puts together what differs only in its verbs; the order of first appearance stays.
 pub fn compacted(rules: Vec<Rule>) -> Vec<Rule> {
     let mut out: Vec<Rule> = Vec::new();
-    let mut places: HashMap<(Vec<String>, Vec<String>, Vec<String>), usize> = HashMap::new();
+    // By what may not differ: groups, resources and names.
+    let mut places: HashMap<[Vec<String>; 3], usize> = HashMap::new();
     for rule in rules {
         if !rule.non_resource_urls.is_empty() {
             out.push(rule);
             continue;
         }
-        let key = (rule.api_groups.clone(), rule.resources.clone(), rule.resource_names.clone());
+        let key = [rule.api_groups.clone(), rule.resources.clone(), rule.resource_names.clone()];
         match places.entry(key) {
             Entry::Occupied(place) => {
                 if let Some(same) = out.get_mut(*place.get()) {

@@ -13,7 +13,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 
-use crate::bodies::{COSTLY, Costly, NOBODY, TENANT};
+use crate::bodies::{Costly, NOBODY, TENANT};
 
 /// A way to harm.
 #[derive(Clone, Copy, Debug)]
@@ -99,13 +99,14 @@ const END_HEADERS: u8 = 4;
 pub struct Attacker {
     port: u16,
     token: &'static str,
+    costly: Arc<[Costly]>,
 }
 
 type Outcome = std::io::Result<()>;
 
 impl Attacker {
-    pub fn new(port: u16, token: &'static str) -> Self {
-        Self { port, token }
+    pub fn new(port: u16, token: &'static str, costly: Arc<[Costly]>) -> Self {
+        Self { port, token, costly }
     }
 
     /// One connection, to its end.
@@ -152,7 +153,7 @@ impl Attacker {
                 wait_out(stream).await
             }
             Attack::Bodiless => self.bodiless().await,
-            Attack::Costly => self.costly(COSTLY[rng.usize(..COSTLY.len())](rng)).await,
+            Attack::Costly => self.costly(&self.costly[rng.usize(..self.costly.len())]).await,
         }
     }
 
@@ -285,7 +286,7 @@ impl Attacker {
         read_out(stream).await
     }
 
-    async fn costly(&self, costly: Costly) -> Outcome {
+    async fn costly(&self, costly: &Costly) -> Outcome {
         let mut stream = self.tls(b"http/1.1").await?;
         let Costly { method, path, content_type, token, body } = costly;
         let head = format!(
@@ -294,7 +295,7 @@ impl Attacker {
             body.len()
         );
         stream.write_all(head.as_bytes()).await?;
-        stream.write_all(&body).await?;
+        stream.write_all(body).await?;
         read_out(stream).await
     }
 

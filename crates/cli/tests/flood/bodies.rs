@@ -2,17 +2,19 @@
 
 use std::fmt::Write;
 
+use bytes::Bytes;
 use fastrand::Rng;
 use serde_json::{Value, json};
 
 /// A request of somebody who is known.
+#[derive(Clone)]
 pub struct Costly {
     pub method: &'static str,
     pub path: String,
     pub content_type: &'static str,
     /// The token of a user without roles, or of one who may write in the namespace `n`.
     pub token: &'static str,
-    pub body: Vec<u8>,
+    pub body: Bytes,
 }
 
 /// A user without roles.
@@ -23,8 +25,13 @@ pub const TENANT: &str = "tenant";
 const JSON: &str = "application/json";
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
+/// One request of each kind: made once, for making them is work too.
+pub fn costly(rng: &mut Rng) -> Vec<Costly> {
+    COSTLY.iter().map(|make| make(rng)).collect()
+}
+
 /// The kinds of such requests.
-pub const COSTLY: [fn(&mut Rng) -> Costly; 10] = [
+const COSTLY: [fn(&mut Rng) -> Costly; 10] = [
     nested_anchors,
     empty_objects,
     unknown_fields,
@@ -38,7 +45,7 @@ pub const COSTLY: [fn(&mut Rng) -> Costly; 10] = [
 ];
 
 fn post(path: &str, token: &'static str, object: &Value) -> Costly {
-    Costly { method: "POST", path: path.to_owned(), content_type: JSON, token, body: object.to_string().into_bytes() }
+    Costly { method: "POST", path: path.to_owned(), content_type: JSON, token, body: object.to_string().into() }
 }
 
 fn named(rng: &mut Rng, more: Value) -> Value {
@@ -62,7 +69,7 @@ fn nested_anchors(_: &mut Rng) -> Costly {
         path: REVIEWS.to_owned(),
         content_type: "application/yaml",
         token: NOBODY,
-        body: text.into_bytes(),
+        body: text.into(),
     }
 }
 
@@ -132,5 +139,5 @@ fn merged_lists(_: &mut Rng) -> Costly {
 
 fn patched(content_type: &'static str, patch: &Value) -> Costly {
     let path = "/api/v1/namespaces/n/configmaps/patched?dryRun=All".to_owned();
-    Costly { method: "PATCH", path, content_type, token: TENANT, body: patch.to_string().into_bytes() }
+    Costly { method: "PATCH", path, content_type, token: TENANT, body: patch.to_string().into() }
 }

@@ -9,25 +9,33 @@ use serde_json::{Map, Value};
 use crate::built;
 
 /// The value of a document that is plainly JSON. `None` for everything that YAML has a say in: keys that are given twice,
-/// numbers that are no integers, whatever is not JSON, and what would become too large.
-pub(super) fn read(text: &str) -> Option<Value> {
+/// numbers that are no integers, and whatever is not JSON.
+pub(super) fn read(text: &str) -> Result<Option<Value>, TooLarge> {
     if !text.starts_with('{') {
-        return None;
+        return Ok(None);
     }
-    let left = Cell::new(built::allowed(text.len()));
+    let left = Cell::new(Some(built::allowed(text.len())));
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = Reader(&left).deserialize(&mut deserializer).ok()?;
-    deserializer.end().ok().map(|()| value)
+    match Reader(&left).deserialize(&mut deserializer) {
+        Ok(value) => Ok(deserializer.end().ok().map(|()| value)),
+        Err(_) if left.get().is_none() => Err(TooLarge),
+        Err(_) => Ok(None),
+    }
 }
+
+/// The document would become too large in memory.
+#[derive(Debug, PartialEq)]
+pub(super) struct TooLarge;
 
 /// Reads, and counts down what may still be built.
 #[derive(Clone, Copy)]
-struct Reader<'c>(&'c Cell<usize>);
+struct Reader<'c>(&'c Cell<Option<usize>>);
 
 impl Reader<'_> {
     fn build<E: Error>(self, bytes: usize) -> Result<(), E> {
-        self.0.set(self.0.get().checked_sub(bytes).ok_or_else(|| E::custom("too large"))?);
-        Ok(())
+        let left = self.0.get().and_then(|left| left.checked_sub(bytes));
+        self.0.set(left);
+        left.map(|_| ()).ok_or_else(|| E::custom("too large"))
     }
 }
 
