@@ -31,7 +31,8 @@ pub(crate) struct Pool {
 /// What somebody holds of a pool, until it is dropped.
 pub(crate) struct Held {
     pool: Arc<Pool>,
-    who: u64,
+    /// Whose share it is of, where that is counted.
+    who: Option<u64>,
     amount: usize,
     /// What the connection holds of anything, for pools that are shared by connection too.
     connection: Option<Arc<AtomicUsize>>,
@@ -58,7 +59,7 @@ impl Pool {
         if connection.is_some_and(|held| held.load(Ordering::Relaxed) + amount > free) {
             return None;
         }
-        let mut held = Held { pool: Arc::clone(self), who, amount: 0, connection: connection.cloned() };
+        let mut held = Held { pool: Arc::clone(self), who: Some(who), amount: 0, connection: connection.cloned() };
         held.grow(amount).then_some(held)
     }
 
@@ -66,9 +67,7 @@ impl Pool {
     pub fn take_any(self: &Arc<Self>, amount: usize) -> Option<Held> {
         let less = |free: usize| free.checked_sub(amount);
         self.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).ok()?;
-        let held = Held { pool: Arc::clone(self), who: 0, amount, connection: None };
-        *self.shard(0).entry(0).or_default() += amount;
-        Some(held)
+        Some(Held { pool: Arc::clone(self), who: None, amount, connection: None })
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "any bits of the hash will do")]
@@ -81,13 +80,14 @@ impl Pool {
 impl Held {
     /// Takes more, if that is not more than is left. Says whether it was.
     pub fn grow(&mut self, amount: usize) -> bool {
-        let mut shard = self.pool.shard(self.who);
-        let held = shard.get(&self.who).copied().unwrap_or_default();
+        let Some(who) = self.who else { return false };
+        let mut shard = self.pool.shard(who);
+        let held = shard.get(&who).copied().unwrap_or_default();
         let less = |free: usize| free.checked_sub(amount).filter(|_| held + amount <= free);
         if self.pool.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err() {
             return false;
         }
-        shard.insert(self.who, held + amount);
+        shard.insert(who, held + amount);
         self.amount += amount;
         if let Some(connection) = &self.connection {
             connection.fetch_add(amount, Ordering::Relaxed);
@@ -101,14 +101,15 @@ impl Drop for Held {
         if self.amount == 0 {
             return;
         }
-        let mut shard = self.pool.shard(self.who);
-        match shard.get_mut(&self.who) {
-            Some(held) if *held > self.amount => *held -= self.amount,
-            _ => {
-                shard.remove(&self.who);
+        if let Some(who) = self.who {
+            let mut shard = self.pool.shard(who);
+            match shard.get_mut(&who) {
+                Some(held) if *held > self.amount => *held -= self.amount,
+                _ => {
+                    shard.remove(&who);
+                }
             }
         }
-        drop(shard);
         self.pool.free.fetch_add(self.amount, Ordering::Relaxed);
         if let Some(connection) = &self.connection {
             connection.fetch_sub(self.amount, Ordering::Relaxed);

@@ -298,6 +298,23 @@ mod tests {
     }
 
     #[test]
+    fn anchors_that_nobody_refers_to_cost_nothing_and_copies_count_by_their_size() {
+        let nested = |leaf: &str| {
+            let open: String = (0..200).map(|level| format!("{{k: &a{level} ")).collect();
+            format!("{open}[{leaf}]{}", "}".repeat(200))
+        };
+        let many = "x,".repeat(50_000);
+        assert!(parse(&nested(&many)).is_ok());
+        let all: String = (0..200).map(|level| format!("*a{level}, ")).collect();
+        let used = format!("a: {}\nb: [{all}]\n", nested(&many));
+        assert_eq!(parse(&used).unwrap_err(), "yaml: document contains excessive aliasing");
+        let few = format!("a: {}\nb: [{all}]\n", nested("x"));
+        assert!(parse(&few).is_ok());
+        let text = format!("a: &a {}\nb: [{}]\n", "x".repeat(100_000), "*a, ".repeat(1000));
+        assert_eq!(parse(&text).unwrap_err(), "yaml: document contains excessive aliasing");
+    }
+
+    #[test]
     fn json_reads_the_same_by_both_readers() {
         for text in [
             r#"{"a": {"b": [1, -2, true, null, "x\\u00e9\\n\\/y", {}], "yes": "no", "0x1": "010"}, "c": ""}"#,
