@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pawl_auth::rbac::{Index, Kind, Rule, covers};
 use pawl_auth::{Attributes, Authorizer, User};
@@ -18,7 +18,7 @@ use pawl_schema::{NodeId, NodeKind, Scalar, Schema, yaml};
 use serde_json::{Map, Value, json};
 
 /// The cases, each with the size at which its body is as large as a body may be.
-const CASES: [(&str, usize); 18] = [
+const CASES: [(&str, usize); 19] = [
     ("post json", 40_000),
     ("post yaml", 40_000),
     ("post protobuf", 40_000),
@@ -31,6 +31,7 @@ const CASES: [(&str, usize); 18] = [
     ("owners", 30_000),
     ("liens", 150_000),
     ("service ports", 50_000),
+    ("containers", 30_000),
     ("unknown fields", 150_000),
     ("anchors", 100_000),
     ("long list", 1_000_000),
@@ -49,14 +50,20 @@ fn main() {
             let size = size.parse().unwrap();
             runtime.block_on(async {
                 let bench = Bench::open().await;
-                let began = Instant::now();
+                let began = computed();
                 bench.run(case, size).await;
-                eprintln!("took {} ms", began.elapsed().as_millis());
+                eprintln!("took {} ms", (computed() - began).as_millis());
             });
         }
         // `cargo bench` and `cargo test` run everything without arguments.
         _ => {}
     }
+}
+
+/// How long this thread has been computing: what others do on the machine does not count.
+fn computed() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
 }
 
 struct Bench {
@@ -137,6 +144,13 @@ impl Bench {
                 let object = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
                     "spec": {"type": "NodePort", "ports": ports}});
                 self.post("services", Encoding::Json, object.to_string().as_bytes()).await;
+            }
+            "containers" => {
+                let container =
+                    |i| json!({"name": format!("c{i}"), "volumeMounts": [{"name": "v", "mountPath": "/v"}]});
+                let mut object = deployment(0);
+                object["spec"]["template"]["spec"]["containers"] = (0..size).map(container).collect();
+                self.post("deployments", Encoding::Json, object.to_string().as_bytes()).await;
             }
             "unknown fields" => {
                 let fields: Map<String, Value> = (0..size).map(|i| (format!("replcas{i}"), json!(1))).collect();
@@ -268,9 +282,9 @@ async fn every_list(size: usize) {
                 object["apiVersion"] = json!(served.resource.group_version().to_string());
                 object["kind"] = json!(served.resource.facts.kind);
                 let body = object.to_string();
-                let began = Instant::now();
+                let began = computed();
                 bench.create(served, Encoding::Json, body.as_bytes()).await;
-                *took = began.elapsed();
+                *took = computed() - began;
             }
             looked_at += 1;
             if took[1] > took[0] * 3 && took[1] > Duration::from_millis(20) {

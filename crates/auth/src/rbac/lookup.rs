@@ -171,3 +171,43 @@ fn contains(list: &[String], wanted: &str) -> bool {
 fn has(list: &[String], wanted: &str) -> bool {
     contains(list, wanted) || contains(list, "*")
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// How many rules are looked at to find each of so many permissions among as many rules.
+    fn looked_at(count: usize, rule: impl Fn(usize) -> serde_json::Value) -> usize {
+        let rules: Vec<Rule> = (0..count).map(|i| Rule::from_value(&rule(i))).collect();
+        let mut lookup = Lookup::default();
+        rules.iter().for_each(|rule| lookup.add(rule, ()));
+        let mut looked_at = 0;
+        for rule in &rules {
+            let permission = match (&rule.resources[..], &rule.non_resource_urls[..]) {
+                ([resource], _) => Permission::Resource {
+                    verb: &rule.verbs[0],
+                    group: &rule.api_groups[0],
+                    resources: [Some("*"), Some(resource), None],
+                    name: rule.resource_names.first().map(String::as_str),
+                },
+                (_, [path]) => Permission::Path { verb: &rule.verbs[0], path },
+                _ => panic!("{rule:?}"),
+            };
+            assert!(lookup.find(&permission, &mut looked_at).is_some());
+        }
+        looked_at
+    }
+
+    #[test]
+    fn twice_the_rules_are_twice_the_work() {
+        let by_name =
+            |i| json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "resourceNames": [format!("n{i}")]});
+        let by_resource = |i| json!({"verbs": ["get"], "apiGroups": [""], "resources": [format!("r{i}")]});
+        let by_path = |i| json!({"verbs": ["get"], "nonResourceURLs": [format!("/p{i}")]});
+        assert_eq!(looked_at(2000, by_name), 2 * looked_at(1000, by_name));
+        assert_eq!(looked_at(2000, by_resource), 2 * looked_at(1000, by_resource));
+        assert_eq!(looked_at(2000, by_path), 2 * looked_at(1000, by_path));
+    }
+}

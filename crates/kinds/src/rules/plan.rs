@@ -1,5 +1,7 @@
 //! What is done with an object of a type: its lines in order, and the children that are visited between and after them.
 
+use std::cell::OnceCell;
+
 use pawl_meta::Errors;
 use pawl_schema::{NodeId, NodeKind, Object, Schema};
 use serde_json::{Map, Value};
@@ -109,7 +111,8 @@ impl Run<'_> {
     pub fn run(&self, plan: PlanId, visit: Visit<'_>, errors: &mut Errors) {
         let Some(plan) = self.rules.plans.get(plan) else { return };
         let scene = visit.scene;
-        let around = Around { type_name: plan.type_name, object: scene.object, outer: visit.around };
+        let names = OnceCell::new();
+        let around = Around { type_name: plan.type_name, object: scene.object, outer: visit.around, names };
         let inner = Visit { around: Some(&around), ..visit };
         let mut skipped: Vec<&str> = Vec::new();
         let mut path = None;

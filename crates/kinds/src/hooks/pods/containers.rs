@@ -1,6 +1,6 @@
 //! What a container says about the pod around it: mounts of its volumes, where variables come from, ports of the host.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use pawl_meta::object::Object;
 use serde_json::{Map, Value};
@@ -10,12 +10,17 @@ use super::volumes::{has_backstep, relative_path};
 use crate::formats;
 use crate::hooks::quantities;
 use crate::hooks::read;
-use crate::rules::{Check, Errors, FieldPath};
+use crate::rules::{Check, Errors, FieldPath, Names};
 
 /// The volumes that a container can mount, and whether each is a claim. A StatefulSet adds those of its claim templates.
 /// A volume that has something wrong does not count.
-fn known_volumes<'a>(cx: &'a Check<'_>, container: &FieldPath, errors: &Errors) -> BTreeMap<&'a str, bool> {
-    let mut known = BTreeMap::new();
+/// What is found for the first container holds for all: volumes are looked at before them.
+fn known_volumes<'a>(cx: &Check<'a>, container: &FieldPath, errors: &Errors) -> Option<&'a Names> {
+    cx.names_in("core.v1.PodSpec", || find_volumes(cx, container, errors))
+}
+
+fn find_volumes(cx: &Check<'_>, container: &FieldPath, errors: &Errors) -> Names {
+    let mut known = Names::new();
     let container = container.to_string();
     let volumes = container.rsplit_once('.').map_or_else(String::new, |(spec, _)| format!("{spec}.volumes["));
     let wrong: BTreeSet<usize> =
@@ -23,12 +28,13 @@ fn known_volumes<'a>(cx: &'a Check<'_>, container: &FieldPath, errors: &Errors) 
     if let Some(spec) = enclosing_spec(cx) {
         for (_, volume) in read::objects(spec, "volumes").filter(|(index, _)| !wrong.contains(index)) {
             let claim = read::present(volume, "persistentVolumeClaim") || read::present(volume, "ephemeral");
-            known.insert(read::text(volume, "name"), claim);
+            known.insert(read::text(volume, "name").to_owned(), claim);
         }
     }
     if let Some(set) = cx.enclosing("apps.v1.StatefulSetSpec") {
         for (_, template) in read::objects(set, "volumeClaimTemplates") {
-            known.insert(read::map(template, "metadata").map_or("", |meta| read::text(meta, "name")), true);
+            let name = read::map(template, "metadata").map_or("", |meta| read::text(meta, "name"));
+            known.insert(name.to_owned(), true);
         }
     }
     known.remove("");
@@ -50,7 +56,7 @@ pub fn container_volume_mounts(cx: &Check<'_>, object: &Object, path: &FieldPath
         if name.is_empty() {
             errors.required(&item.child("name"), "");
         }
-        if !known.contains_key(name) {
+        if !known.is_some_and(|known| known.contains_key(name)) {
             errors.not_found(&item.child("name"), name);
         }
         if place.is_empty() {
@@ -127,7 +133,7 @@ pub fn container_volume_devices(cx: &Check<'_>, object: &Object, path: &FieldPat
         if names.contains(name) {
             errors.invalid(&at_name, name, "must be unique");
         }
-        match known.get(name) {
+        match known.and_then(|known| known.get(name)) {
             Some(true) => {}
             Some(false) => {
                 let detail = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode";
