@@ -12,11 +12,13 @@ mod health;
 pub mod metrics;
 mod negotiation;
 mod options;
+mod places;
 mod query;
 mod render;
 mod request;
 mod respond;
 mod target;
+mod watchman;
 
 pub use access::Access;
 pub use api::{Api, ApiSettings, Blob, Documents, Limits, Peer};

@@ -107,12 +107,12 @@ impl Metrics {
         &self.registry
     }
 
-    pub fn start(&self, info: &RequestInfo) -> InFlight {
+    pub fn start(&self, info: &RequestInfo, labels: &Labels<'_>) -> InFlight {
         if !info.is_resource {
             return InFlight(None);
         }
         let gauge = if info.is_long_running() {
-            let [group, version, resource, subresource, scope] = resource_labels(info);
+            let [group, version, resource, subresource, scope] = labels.0;
             self.long_running.with_label_values(&[group, version, resource, subresource, scope, "WATCH", "apiserver"])
         } else {
             self.in_flight.with_label_values(&[if info.is_mutating() { "mutating" } else { "readOnly" }])
@@ -121,7 +121,7 @@ impl Metrics {
         InFlight(Some(gauge))
     }
 
-    pub fn finish(&self, in_flight: InFlight, info: &RequestInfo, code: u16, started: Instant) {
+    pub fn finish(&self, in_flight: InFlight, info: &RequestInfo, labels: &Labels<'_>, code: u16, started: Instant) {
         let long_running = info.is_long_running();
         let verb = match info.verb.as_str() {
             "create" => "POST",
@@ -134,7 +134,7 @@ impl Metrics {
             "get" => "GET",
             _ => "other",
         };
-        let [group, version, resource, subresource, scope] = resource_labels(info);
+        let [group, version, resource, subresource, scope] = labels.0;
         let mut buffer = [0u8; 3];
         let code = code_text(code, &mut buffer);
         self.requests
@@ -148,8 +148,9 @@ impl Metrics {
         drop(in_flight);
     }
 
-    pub fn watch_events(&self, info: &RequestInfo) -> prometheus::IntCounter {
-        self.watch_events.with_label_values(&[info.group.as_str(), &info.version, &info.resource])
+    pub fn watch_events(&self, labels: &Labels<'_>) -> prometheus::IntCounter {
+        let [group, version, resource, ..] = labels.0;
+        self.watch_events.with_label_values(&[group, version, resource])
     }
 
     pub fn validated(&self, directive: &str, started: Instant) {
@@ -170,14 +171,26 @@ impl Metrics {
     }
 }
 
-fn resource_labels(info: &RequestInfo) -> [&str; 5] {
-    let scope = match (info.name.is_empty(), info.namespace.is_empty()) {
-        _ if !info.is_resource => "",
-        (false, _) => "resource",
-        (true, false) => "namespace",
-        (true, true) => "cluster",
-    };
-    [&info.group, &info.version, &info.resource, &info.subresource, scope]
+/// What a request is counted by: group, version, resource, subresource and scope. Only names that are served count, for
+/// every new one costs memory for good; all others are one.
+pub struct Labels<'i>([&'i str; 5]);
+
+impl<'i> Labels<'i> {
+    pub fn of(table: &Table, info: &'i RequestInfo) -> Self {
+        let is_served = || {
+            let served = table.find(&info.group, &info.version, &info.resource)?;
+            (info.subresource.is_empty() || served.resource.subresource(&info.subresource).is_some()).then_some(())
+        };
+        if !info.is_resource || is_served().is_none() {
+            return Self([""; 5]);
+        }
+        let scope = match (info.name.is_empty(), info.namespace.is_empty()) {
+            (false, _) => "resource",
+            (true, false) => "namespace",
+            (true, true) => "cluster",
+        };
+        Self([&info.group, &info.version, &info.resource, &info.subresource, scope])
+    }
 }
 
 fn code_text(code: u16, buffer: &mut [u8; 3]) -> &str {

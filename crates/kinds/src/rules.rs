@@ -25,7 +25,7 @@ mod words;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-pub use check::Check;
+pub use check::{Check, Names};
 use pawl_meta::GroupKind;
 pub use pawl_meta::{Errors, FieldPath};
 pub(crate) use place::is_zero;

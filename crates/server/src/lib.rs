@@ -7,6 +7,7 @@ mod auditing;
 mod bootstrap;
 mod certificates;
 mod client_certificates;
+mod descriptors;
 mod documents;
 mod error;
 pub mod flags;

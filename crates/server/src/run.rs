@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use crate::bootstrap::Places;
 use crate::documents::FromTable;
 use crate::roles;
-use crate::{Error, Settings, access, auditing, bootstrap, certificates, guard, notify, reload};
+use crate::{Error, Settings, access, auditing, bootstrap, certificates, descriptors, guard, notify, reload};
 
 /// A server that answers.
 pub struct Running {
@@ -128,7 +128,13 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
     let controllers = Controllers::start(Arc::clone(&registry), &settings.controllers, options).map_err(Error::Flag)?;
     let (renewed, tls) = watch::channel(identity.tls);
     tokio::spawn(reload::follow(settings.clone(), renewed, authorities));
-    let options = ServerOptions { http2: settings.http2, ..ServerOptions::default() };
+    let connections = descriptors::connections();
+    let options = ServerOptions {
+        connections: connections.all,
+        loopback: connections.loopback,
+        http2: settings.http2,
+        ..ServerOptions::default()
+    };
     let server = Server::new(api, tls, options);
     let serving = tokio::spawn(server.run(listener));
     notify::ready();

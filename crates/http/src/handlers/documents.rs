@@ -11,9 +11,6 @@ use crate::{negotiation, respond};
 
 pub(crate) async fn answer(api: &Api, call: &Call) -> Result<Response<Body>, Status> {
     let path = call.info.path.as_str();
-    if let Some(response) = api.health.answer(path, &call.query) {
-        return Ok(response);
-    }
     let found = match path.trim_end_matches('/') {
         "/version" => Some(Found::Version),
         // These stand under one name only.

@@ -14,7 +14,7 @@ use crate::api::{Api, Call};
 use crate::audit::Trail;
 use crate::body::Body;
 use crate::health::Stopping;
-use crate::metrics::InFlight;
+use crate::metrics::{InFlight, Labels};
 use crate::negotiation::{Form, Media};
 use crate::options::ListOptions;
 use crate::render::{IncludeObject, WatchRenderer};
@@ -49,13 +49,15 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Resu
         Err(status) if status.code == 410 => Source::Error(Some(status)),
         Err(status) => return Err(status),
     };
+    let table = api.registry.table();
+    let labels = Labels::of(&table, &call.info);
     let state = State {
         source,
         renderer,
         ends: Instant::now() + timeout.min(LONGEST),
         stop: api.health.stopping(),
-        counter: api.metrics.watch_events(&call.info),
-        _in_flight: api.metrics.start(&call.info),
+        counter: api.metrics.watch_events(&labels),
+        _in_flight: api.metrics.start(&call.info, &labels),
         _trail: call.trail.clone(),
     };
     Ok(respond::with(200, content_type, Body::Stream(Box::pin(stream::unfold(state, next)))))

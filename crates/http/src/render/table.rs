@@ -1,5 +1,7 @@
 //! Tables: what `kubectl get` shows.
 
+use std::sync::Arc;
+
 use pawl_kinds::print::Columns;
 use pawl_meta::Status;
 use pawl_registry::{Entry, Page, Readable, Served};
@@ -66,54 +68,73 @@ impl Meta {
     }
 }
 
-pub(crate) fn table(
-    served: &Served,
-    rows: &[(&Entry, &Readable)],
-    meta: Meta,
-    accepted: Accepted,
-    include: IncludeObject,
-) -> Value {
-    let own = Columns::for_type(&served.resource.facts.type_name);
-    let columns = own.unwrap_or_else(Columns::fallback);
-    let definitions: Vec<Value> = columns
+/// A table without its rows.
+pub(crate) fn frame(served: &Served, meta: Meta, accepted: Accepted) -> Map<String, Value> {
+    let definitions: Vec<Value> = columns(served)
         .definitions()
         .iter()
         .map(|c| json!({"name": c.name, "type": c.kind, "format": c.format, "description": "", "priority": c.priority}))
         .collect();
     let api_version = if accepted.beta { "meta.k8s.io/v1beta1" } else { "meta.k8s.io/v1" };
-    let mut objects: Vec<(Value, &Entry, &Readable)> = rows
-        .iter()
-        .map(|(entry, readable)| (Value::Object(readable.object(entry.revision)), *entry, *readable))
-        .collect();
-    columns.arrange(&mut objects, |(object, _, _)| object);
-    let now = pawl_meta::time::unix_now();
-    let rows: Vec<Value> = objects
-        .iter()
-        .map(|(object, entry, readable)| {
-            let mut row = Map::new();
-            row.insert("cells".to_owned(), Value::Array(columns.row(object, now)));
-            let conditions = columns.row_conditions(object);
-            if !conditions.is_empty() {
-                row.insert("conditions".to_owned(), Value::Array(conditions));
-            }
-            let mut bytes = Vec::new();
-            match include {
-                IncludeObject::None => {}
-                IncludeObject::Metadata => super::write_metadata(&mut bytes, entry, readable, accepted.beta),
-                IncludeObject::Object => super::write_object(&mut bytes, served, entry, readable),
-            }
-            let shown =
-                if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap_or(Value::Null) };
-            row.insert("object".to_owned(), shown);
-            Value::Object(row)
-        })
-        .collect();
-    json!({
-        "kind": "Table",
-        "apiVersion": api_version,
-        "metadata": meta.value(),
-        "columnDefinitions": definitions,
-        // An empty table of a kind without columns of its own has no rows at all, as upstream's.
-        "rows": if rows.is_empty() && own.is_none() { Value::Null } else { Value::Array(rows) },
-    })
+    // An empty table of a kind without columns of its own has no rows at all, as upstream's.
+    let own = Columns::for_type(&served.resource.facts.type_name);
+    Map::from_iter([
+        ("kind".to_owned(), json!("Table")),
+        ("apiVersion".to_owned(), json!(api_version)),
+        ("metadata".to_owned(), meta.value()),
+        ("columnDefinitions".to_owned(), Value::Array(definitions)),
+        ("rows".to_owned(), if own.is_none() { Value::Null } else { json!([]) }),
+    ])
+}
+
+/// The objects of a list in the order of their table's rows.
+pub(crate) fn arranged(served: &Served, entries: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
+    let object = |entry: &Arc<Entry>| {
+        entry.readable().map_or(Value::Null, |readable| Value::Object(readable.object(entry.revision)))
+    };
+    columns(served).arrange(entries, object)
+}
+
+/// The row of an object.
+pub(crate) fn row(
+    served: &Served,
+    entry: &Entry,
+    readable: &Readable,
+    accepted: Accepted,
+    include: IncludeObject,
+) -> Value {
+    let columns = columns(served);
+    let object = Value::Object(readable.object(entry.revision));
+    let mut row = Map::new();
+    row.insert("cells".to_owned(), Value::Array(columns.row(&object, pawl_meta::time::unix_now())));
+    let conditions = columns.row_conditions(&object);
+    if !conditions.is_empty() {
+        row.insert("conditions".to_owned(), Value::Array(conditions));
+    }
+    let mut bytes = Vec::new();
+    match include {
+        IncludeObject::None => {}
+        IncludeObject::Metadata => super::write_metadata(&mut bytes, entry, readable, accepted.beta),
+        IncludeObject::Object => super::write_object(&mut bytes, served, entry, readable),
+    }
+    let shown = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap_or(Value::Null) };
+    row.insert("object".to_owned(), shown);
+    Value::Object(row)
+}
+
+/// The table of one object.
+pub(crate) fn single(
+    served: &Served,
+    entry: &Entry,
+    readable: &Readable,
+    accepted: Accepted,
+    include: IncludeObject,
+) -> Map<String, Value> {
+    let mut table = frame(served, Meta::of(entry), accepted);
+    table.insert("rows".to_owned(), Value::Array(vec![row(served, entry, readable, accepted, include)]));
+    table
+}
+
+fn columns(served: &Served) -> &'static Columns {
+    Columns::for_type(&served.resource.facts.type_name).unwrap_or_else(Columns::fallback)
 }

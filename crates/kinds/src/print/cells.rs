@@ -72,15 +72,21 @@ impl Columns {
     }
 
     /// Puts the rows of a list in the order the kind's table has, for the few kinds where it is not the list's.
-    pub fn arrange<T>(&self, rows: &mut [T], object: impl Fn(&T) -> &Value) {
+    /// Only one object at a time is looked at.
+    pub fn arrange<T>(&self, rows: Vec<T>, object: impl Fn(&T) -> Value) -> Vec<T> {
         if self.order.is_empty() {
-            return;
+            return rows;
         }
-        rows.sort_by(|left, right| {
-            let (left, right) = (scope(object(left)), scope(object(right)));
-            let mut differences = self.order.iter().map(|key| compare(key.value(left), key.value(right)));
+        let keys = |row: &T| -> Vec<Option<Value>> {
+            let object = object(row);
+            self.order.iter().map(|key| key.value(scope(&object)).map(Cow::into_owned)).collect()
+        };
+        let mut keyed: Vec<_> = rows.into_iter().map(|row| (keys(&row), row)).collect();
+        keyed.sort_by(|(left, _), (right, _)| {
+            let mut differences = left.iter().zip(right).map(|(left, right)| compare(left.as_ref(), right.as_ref()));
             differences.find(|difference| difference.is_ne()).unwrap_or(Ordering::Equal)
         });
+        keyed.into_iter().map(|(_, row)| row).collect()
     }
 }
 
@@ -115,15 +121,13 @@ fn scope(object: &Value) -> Scope<'_> {
 }
 
 /// Numbers by size, anything else by its text; absent first.
-fn compare(left: Option<Cow<'_, Value>>, right: Option<Cow<'_, Value>>) -> Ordering {
-    let number = |value: &Option<Cow<'_, Value>>| value.as_ref().map_or(Some(0), |value| value.as_i64());
-    match (number(&left), number(&right)) {
+fn compare(left: Option<&Value>, right: Option<&Value>) -> Ordering {
+    let number = |value: Option<&Value>| value.map_or(Some(0), Value::as_i64);
+    match (number(left), number(right)) {
         (Some(left), Some(right)) => left.cmp(&right),
         _ => {
-            let text = |value: &Option<Cow<'_, Value>>| {
-                value.as_ref().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
-            };
-            text(&left).cmp(&text(&right))
+            let text = |value: Option<&'_ Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+            text(left).cmp(&text(right))
         }
     }
 }

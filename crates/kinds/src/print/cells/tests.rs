@@ -182,8 +182,8 @@ fn pods_that_have_ended_say_so() {
 fn flow_schemas_come_by_precedence() {
     let schema =
         |name: &str, precedence: i64| json!({"metadata": {"name": name}, "spec": {"matchingPrecedence": precedence}});
-    let mut schemas = [schema("c", 10), schema("b", 9), schema("a", 10)];
-    Columns::for_type("flowcontrol.v1.FlowSchema").unwrap().arrange(&mut schemas, |schema| schema);
+    let schemas = vec![schema("c", 10), schema("b", 9), schema("a", 10)];
+    let schemas = Columns::for_type("flowcontrol.v1.FlowSchema").unwrap().arrange(schemas, Value::clone);
     let names: Vec<_> = schemas.iter().map(|schema| schema["metadata"]["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["b", "a", "c"]);
 }
