@@ -83,13 +83,14 @@ impl Past {
         let mut items = Vec::new();
         loop {
             let from_past = match (unchanged.peek(), changed.peek()) {
-                (None, None) => return Range { revision, items, more: false },
+                (None, None) => return Range { revision, items, more: false, remaining: request.count.then_some(0) },
                 (Some((key, _)), Some(held)) => held.key < **key,
                 (None, Some(_)) => true,
                 (Some(_), None) => false,
             };
             if items.len() == limit {
-                return Range { revision, items, more: true };
+                let remaining = request.count.then(|| unchanged.count() + changed.count());
+                return Range { revision, items, more: true, remaining };
             }
             if from_past {
                 items.extend(changed.next().cloned());

@@ -121,7 +121,12 @@ async fn state(storage: &Storage, stored: &Stored, at: ListAt) -> Result<(Object
             }
             let start = stored.prefix.clone();
             let end = format!("{}0", start.trim_end_matches('/'));
-            let request = RangeRequest { start: start.into(), end: end.into(), limit: 0, revision: Some(revision) };
+            let request = RangeRequest {
+                start: start.into(),
+                end: end.into(),
+                revision: Some(revision),
+                ..RangeRequest::default()
+            };
             let range = storage.kv().range(request).await.map_err(|error| match error {
                 pawl_kv::Error::Compacted { .. } => gone(),
                 error => store_error(&error),

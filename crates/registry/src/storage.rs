@@ -127,7 +127,7 @@ impl Storage {
         let mut start = Bytes::from_static(ROOT.as_bytes());
         let mut revision = None;
         loop {
-            let request = RangeRequest { start, end: end.clone(), limit: PAGE, revision };
+            let request = RangeRequest { start, end: end.clone(), limit: PAGE, revision, count: false };
             let range = self.kv.range(request).await?;
             revision = Some(range.revision);
             for item in &range.items {
