@@ -12,8 +12,12 @@ mod decoding;
 mod delete;
 mod entry;
 mod eviction;
+mod feeding;
+mod following;
 mod forms;
+mod history;
 mod listing;
+mod messages;
 mod metadata;
 mod patch;
 mod rewrite;
@@ -42,7 +46,10 @@ pub use create::CreateRequest;
 pub use decoding::{Encoding, FieldValidation, body_kind};
 pub use delete::{DeleteRequest, Deleted};
 pub use entry::{Entry, Readable, Selection, State, encode};
+pub use feeding::Interruption;
+pub use following::{Change as Followed, Follower};
 pub use listing::{ListAt, ListRequest, Page};
+pub use messages::Messages;
 pub use patch::{PatchKind, PatchRequest};
 pub use scale::ScaleChange;
 pub use storage::{Identity, Storage, Transform};
@@ -87,8 +94,8 @@ impl Registry {
         Ok((Self { storage, table, table_changes, settings, reservations }, revision))
     }
 
-    /// Keeps the caches up to date. Returns only when the store's watch ends.
-    pub async fn follow(&self, after: Revision) -> Result<(), pawl_kv::Error> {
+    /// Keeps the caches up to date. Returns only when that is no longer possible, with the reason.
+    pub async fn follow(&self, after: Revision) -> Interruption {
         self.storage.follow(|| self.table.load_full(), after).await
     }
 

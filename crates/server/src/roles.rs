@@ -9,7 +9,7 @@ use pawl_auth::modes::Chain;
 use pawl_auth::rbac::{Index, Kind, escalation};
 use pawl_meta::Status;
 use pawl_meta::object::Object;
-use pawl_registry::{Entry, Registry, Scope, Selection, WatchItem, WatchRequest, WatchStart, Watcher};
+use pawl_registry::{Entry, Followed, Follower, Registry};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
@@ -21,56 +21,38 @@ pub async fn follow(registry: &Arc<Registry>, index: &Arc<Index>) -> Result<Vec<
     let mut tasks = Vec::new();
     for resource in RESOURCES {
         let Some(kind) = Kind::of_resource(resource) else { continue };
-        let mut follower = Follower {
-            registry: Arc::clone(registry),
-            resource,
-            kind,
-            index: Arc::clone(index),
-            known: HashMap::new(),
-        };
-        let mut watcher = follower.start().await?;
-        while !follower.take(watcher.next().await) {}
-        tasks.push(tokio::spawn(follower.run(watcher)));
+        let table = registry.table();
+        let served = table.preferred(GROUP, resource).ok_or_else(Status::no_such_resource)?;
+        let mut follower = Follower::new(Arc::clone(registry), Arc::clone(served));
+        let mut granted = Granted { kind, index: Arc::clone(index), known: HashMap::new() };
+        granted.take(follower.first().await);
+        tasks.push(tokio::spawn(async move {
+            loop {
+                granted.take(follower.next().await);
+            }
+        }));
     }
     Ok(tasks)
 }
 
-struct Follower {
-    registry: Arc<Registry>,
-    resource: &'static str,
+/// What the index was told of one resource.
+struct Granted {
     kind: Kind,
     index: Arc<Index>,
     known: HashMap<Arc<str>, Value>,
 }
 
-impl Follower {
-    async fn start(&self) -> Result<Watcher, Status> {
-        let table = self.registry.table();
-        let served = table.preferred(GROUP, self.resource).ok_or_else(Status::no_such_resource)?;
-        let request = WatchRequest {
-            scope: Scope::All,
-            selection: Selection::default(),
-            start: WatchStart::Initial { at_least: 0, bookmark: true },
-            bookmarks: false,
-        };
-        self.registry.watch(served, request).await
-    }
-
-    /// Takes news in. Says whether everything that was there at the start has been told.
-    fn take(&mut self, items: Vec<WatchItem>) -> bool {
-        let mut complete = items.is_empty();
-        for item in items {
-            match item {
-                WatchItem::Added(entry) | WatchItem::Modified(entry) => self.put(&entry),
-                WatchItem::Deleted(entry) => {
+impl Granted {
+    fn take(&mut self, changes: Vec<Followed>) {
+        for change in changes {
+            match change {
+                Followed::Seen(entry) => self.put(&entry),
+                Followed::Gone(entry) => {
                     let old = self.known.remove(&entry.key);
                     self.index.apply(self.kind, old.as_ref(), None);
                 }
-                WatchItem::Bookmark { initial_events_end, .. } => complete |= initial_events_end,
-                WatchItem::Error(_) => complete = true,
             }
         }
-        complete
     }
 
     fn put(&mut self, entry: &Entry) {
@@ -81,21 +63,6 @@ impl Follower {
             None => self.known.remove(&entry.key),
         };
         self.index.apply(self.kind, old.as_ref(), new.as_ref());
-    }
-
-    async fn run(mut self, mut watcher: Watcher) {
-        loop {
-            let items = watcher.next().await;
-            let broken = items.is_empty() || items.iter().any(|i| matches!(i, WatchItem::Error(_)));
-            self.take(items);
-            if broken {
-                // Fell behind: start over from what is there now.
-                match self.start().await {
-                    Ok(fresh) => watcher = fresh,
-                    Err(_) => return,
-                }
-            }
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use pawl_meta::Status;
 use pawl_meta::object::Object;
 use pawl_protobuf::{append_message, seal};
-use pawl_registry::{Entry, Page, Readable, Served, protobuf};
+use pawl_registry::{Entry, Messages, Page, Readable, Served, protobuf};
 use serde_json::{Map, Value, json};
 
 use super::list::metadata as list_metadata;
@@ -17,7 +17,7 @@ pub(super) fn object(
     accepted: Accepted,
 ) -> Result<Vec<u8>, Status> {
     if accepted.form == Form::Object {
-        let raw = served.message_of(entry, readable).map_err(Status::internal)?;
+        let raw = served.message_of(entry, readable, true).map_err(Status::internal)?;
         return Ok(seal(&served.resource.group_version().to_string(), &served.resource.facts.kind, &raw));
     }
     let raw = encode(named("meta.v1.PartialObjectMetadata")?, &only_metadata(served, entry, readable))?;
@@ -37,12 +37,13 @@ pub(super) fn list(served: &Served, page: &Page, accepted: Accepted) -> Result<V
         append_message(1, &metadata, &mut raw);
     }
     let metadata_only = named("meta.v1.PartialObjectMetadata")?;
+    let keep = Messages::are_kept(page.entries.iter().map(|entry| entry.weight()).sum());
     for entry in &page.entries {
         let Some(readable) = entry.readable() else { continue };
         if partial {
             append_message(items, &encode(metadata_only, &only_metadata(served, entry, readable))?, &mut raw);
         } else {
-            append_message(items, &served.message_of(entry, readable).map_err(Status::internal)?, &mut raw);
+            append_message(items, &served.message_of(entry, readable, keep).map_err(Status::internal)?, &mut raw);
         }
     }
     if beta {
