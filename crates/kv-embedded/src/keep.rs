@@ -91,7 +91,7 @@ impl Kept {
     pub fn stale(&self, written: u64) -> Vec<impl Send + use<>> {
         let mut states = self.0.lock();
         let is_stale =
-            |state: &mut State| state.used.elapsed() > Self::UNUSED || written - state.written > Self::WRITTEN;
+            |state: &mut State| state.used.elapsed() > Self::UNUSED || written.saturating_sub(state.written) > Self::WRITTEN;
         states.extract_if(.., is_stale).collect()
     }
 
