@@ -34,6 +34,9 @@ pub enum Error {
     /// What is on disk is not what was written there.
     #[error("the store is damaged: {0}")]
     Corrupt(String),
+    /// What is on disk was written by a newer version, in a format that this one does not know.
+    #[error("{file} is of format {found}, and this version knows formats up to {known}: it was written by a newer one")]
+    Newer { file: String, found: u32, known: u32 },
     /// The write may or may not have been applied.
     #[error("the outcome of the write is unknown: {0}")]
     Unknown(String),
@@ -41,7 +44,7 @@ pub enum Error {
 
 impl Error {
     /// Whether the same may work a little later, without anybody doing anything. Not so after [`Error::Lagged`] and
-    /// [`Error::Compacted`] (read the state anew), [`Error::Corrupt`] and [`Error::Closed`] (give up).
+    /// [`Error::Compacted`] (read the state anew), [`Error::Corrupt`], [`Error::Newer`] and [`Error::Closed`] (give up).
     pub fn passes(&self) -> bool {
         matches!(self, Self::Unavailable(_) | Self::ReadOnly(_))
     }
