@@ -79,6 +79,7 @@ impl Health {
             });
         }
         let excluded: Vec<&str> = query.all("exclude").collect();
+        let verbose = query.get("verbose").is_some();
         let mut lines = String::new();
         let mut failed = false;
         for (name, result) in &results {
@@ -88,9 +89,10 @@ impl Health {
             }
             match result {
                 Ok(()) => lines.push_str(&format!("[+]{name} ok\n")),
-                Err(_) => {
+                Err(why) => {
                     failed = true;
-                    lines.push_str(&format!("[-]{name} failed: reason withheld\n"));
+                    let why = if verbose { why } else { "reason withheld" };
+                    lines.push_str(&format!("[-]{name} failed: {why}\n"));
                 }
             }
         }
@@ -99,10 +101,31 @@ impl Health {
         }
         Some(if failed {
             respond::text(500, format!("{lines}{root} check failed\n"))
-        } else if query.get("verbose").is_some() {
+        } else if verbose {
             respond::text(200, format!("{lines}{root} check passed\n"))
         } else {
             respond::text(200, "ok")
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(health: &Health, path: &str, query: &str) -> (u16, String) {
+        let response = health.answer(path, &Query::parse(query)).unwrap();
+        let code = response.status().as_u16();
+        let Body::Full(bytes) = response.into_body() else { panic!("a text is expected") };
+        (code, String::from_utf8(bytes.to_vec()).unwrap())
+    }
+
+    #[test]
+    fn who_asks_for_more_is_told_why() {
+        let health = Health::new(vec![("watch-cache", Box::new(|| Err("stands at revision 7".to_owned())))]);
+        let told = (500, "[+]ping ok\n[-]watch-cache failed: reason withheld\nlivez check failed\n".to_owned());
+        assert_eq!(ask(&health, "/livez", ""), told);
+        let told = (500, "[+]ping ok\n[-]watch-cache failed: stands at revision 7\nlivez check failed\n".to_owned());
+        assert_eq!(ask(&health, "/livez", "verbose"), told);
     }
 }

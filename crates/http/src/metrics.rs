@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use prometheus::{Encoder, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder};
+use prometheus::{
+    Encoder, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
+};
 
 use pawl_registry::Table;
 use serde_json::Value;
@@ -18,6 +20,7 @@ pub struct Metrics {
     watch_events: IntCounterVec,
     field_validation: HistogramVec,
     objects: IntGaugeVec,
+    store_refuses_writes: IntGauge,
 }
 
 /// A request that has begun.
@@ -80,6 +83,10 @@ impl Metrics {
             opts("apiserver_resource_objects", "Objects that are stored, by resource."),
             &["group", "resource"],
         ));
+        let store_refuses_writes = vector(IntGauge::with_opts(opts(
+            "pawl_store_refuses_writes",
+            "1 while the store accepts no writes; /readyz?verbose says why.",
+        )));
         let build = vector(IntGaugeVec::new(
             opts("kubernetes_build_info", "What is running: always 1."),
             &["major", "minor", "git_version", "platform"],
@@ -92,13 +99,23 @@ impl Metrics {
             Box::new(watch_events.clone()),
             Box::new(field_validation.clone()),
             Box::new(objects.clone()),
+            Box::new(store_refuses_writes.clone()),
             Box::new(build.clone()),
         ] {
             // Names are distinct; a second registration cannot happen.
             let _ = registry.register(metric);
         }
-        let metrics =
-            Self { registry, requests, duration, in_flight, long_running, watch_events, field_validation, objects };
+        let metrics = Self {
+            registry,
+            requests,
+            duration,
+            in_flight,
+            long_running,
+            watch_events,
+            field_validation,
+            objects,
+            store_refuses_writes,
+        };
         (metrics, build)
     }
 
@@ -157,8 +174,9 @@ impl Metrics {
         self.field_validation.with_label_values(&[directive]).observe(started.elapsed().as_secs_f64());
     }
 
-    /// All metrics as text, with the number of objects as the table has them now.
-    pub fn text(&self, table: &Table) -> Vec<u8> {
+    /// All metrics as text, with the number of objects as the table has them and the health of the store as it is now.
+    pub fn text(&self, table: &Table, refuses_writes: bool) -> Vec<u8> {
+        self.store_refuses_writes.set(i64::from(refuses_writes));
         for stored in table.stored() {
             let resource = &stored.group_resource;
             let count = i64::try_from(stored.cache.len()).unwrap_or(i64::MAX);

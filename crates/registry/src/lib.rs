@@ -6,14 +6,19 @@
 mod allocation;
 mod binding;
 mod cache;
+mod calls;
 mod context;
 mod create;
 mod decoding;
 mod delete;
 mod entry;
 mod eviction;
+mod feeding;
+mod following;
 mod forms;
+mod history;
 mod listing;
+mod messages;
 mod metadata;
 mod patch;
 mod rewrite;
@@ -43,7 +48,10 @@ pub use decoding::{Encoding, FieldValidation, body_kind};
 use delete::Deleters;
 pub use delete::{DeleteRequest, Deleted};
 pub use entry::{Entry, Readable, Selection, State, encode};
+pub use feeding::Interruption;
+pub use following::{Change as Followed, Follower, Lag};
 pub use listing::{ListAt, ListRequest, Page};
+pub use messages::Messages;
 pub use patch::{PatchKind, PatchRequest};
 pub use scale::ScaleChange;
 pub use storage::{Identity, Storage, Transform};
@@ -90,8 +98,8 @@ impl Registry {
         Ok((Self { storage, table, table_changes, settings, reservations, deleters }, revision))
     }
 
-    /// Keeps the caches up to date. Returns only when the store's watch ends.
-    pub async fn follow(&self, after: Revision) -> Result<(), pawl_kv::Error> {
+    /// Keeps the caches up to date. Returns only when that is no longer possible, with the reason.
+    pub async fn follow(&self, after: Revision) -> Interruption {
         self.storage.follow(|| self.table.load_full(), after).await
     }
 

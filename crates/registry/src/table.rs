@@ -10,9 +10,10 @@ use pawl_kv::Revision;
 use pawl_meta::GroupResource;
 use pawl_meta::object::Object;
 
-use crate::cache::{Cache, Objects};
+use crate::cache::Cache;
 use crate::decoding::Wanted;
 use crate::forms::KindForms;
+use crate::messages::Messages;
 
 /// The root of all keys.
 pub const ROOT: &str = "/registry/";
@@ -45,6 +46,7 @@ pub struct Stored {
     /// Names of selectable fields.
     pub select: Vec<String>,
     pub cache: Cache,
+    pub(crate) messages: Arc<Messages>,
 }
 
 impl Served {
@@ -72,7 +74,8 @@ impl Stored {
     }
 
     pub fn full_key(&self, key: &str) -> String {
-        format!("{}{key}", self.prefix)
+        // To the byte: the store keeps it as it is.
+        [&self.prefix, key].concat()
     }
 }
 
@@ -82,6 +85,7 @@ pub struct Table {
     by_name: HashMap<(String, String, String), usize>,
     /// By the part of the prefix below the root: `configmaps`, `services/specs`.
     by_prefix: HashMap<String, Arc<Stored>>,
+    messages: Arc<Messages>,
 }
 
 impl Table {
@@ -110,7 +114,8 @@ impl Table {
                     kind: facts.kind.as_str().into(),
                     namespaced: facts.namespaced,
                     select: facts.select.clone(),
-                    cache: Cache::new(Objects::new(), revision),
+                    cache: Cache::new(revision),
+                    messages: Arc::clone(&self.messages),
                 });
                 if !facts.is_virtual {
                     self.by_prefix.insert(facts.key.clone(), Arc::clone(&stored));

@@ -1,4 +1,4 @@
-//! Why a server cannot start.
+//! Why a server cannot start, or go on.
 
 use std::path::PathBuf;
 
@@ -16,6 +16,8 @@ pub enum Error {
     Store { path: PathBuf, source: pawl_kv::Error },
     #[error("cannot start: {0}")]
     Start(String),
+    #[error("the caches can no longer follow the store: {0}")]
+    Following(String),
     #[error("cannot listen on {address}: {source}")]
     Listen { address: String, source: std::io::Error },
 }

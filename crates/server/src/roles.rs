@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use pawl_admission::{Attributes, Operation, Plugin, Verdict};
 use pawl_auth::User;
@@ -11,167 +9,86 @@ use pawl_auth::modes::Chain;
 use pawl_auth::rbac::{Index, Kind, escalation};
 use pawl_meta::Status;
 use pawl_meta::object::Object;
-use pawl_registry::{Entry, Registry, Scope, Selection, WatchItem, WatchRequest, WatchStart, Watcher};
+use pawl_registry::{Entry, Followed, Follower, Lag, Registry};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const RESOURCES: [&str; 4] = ["clusterroles", "roles", "clusterrolebindings", "rolebindings"];
 
-/// How long one waits before a watch that could not be started is tried again; twice as long each time.
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-
-/// How many followers are behind: the server is not ready as long as there are any.
-#[derive(Clone, Debug, Default)]
-pub struct Behind(Arc<AtomicUsize>);
-
-impl Behind {
-    pub fn check(&self) -> Result<(), String> {
-        match self.0.load(Ordering::Relaxed) {
-            0 => Ok(()),
-            count => Err(format!("{count} kinds of roles and bindings are being read again")),
-        }
-    }
+/// The tasks that keep the index, and how far behind they are.
+pub struct Following {
+    pub tasks: Vec<JoinHandle<()>>,
+    pub lag: Vec<Lag>,
 }
 
 /// Fills the index and follows what changes. Returns once the index has everything that is there. The tasks never end by
-/// themselves.
-pub async fn follow(
-    registry: &Arc<Registry>,
-    index: &Arc<Index>,
-    behind: &Behind,
-) -> Result<Vec<JoinHandle<()>>, Status> {
-    let mut tasks = Vec::new();
+/// themselves: an index that nobody keeps would leave in force what was revoked.
+pub async fn follow(registry: &Arc<Registry>, index: &Arc<Index>) -> Result<Following, Status> {
+    let mut following = Following { tasks: Vec::new(), lag: Vec::new() };
     for resource in RESOURCES {
         let Some(kind) = Kind::of_resource(resource) else { continue };
-        let mut follower = Follower::new(registry, index, resource, kind);
-        let watcher = follower.begin().await?;
-        tasks.push(tokio::spawn(follower.run(watcher, behind.clone())));
+        let (mut follower, mut granted) = start(registry, index, resource, kind)?;
+        granted.take(follower.first().await);
+        following.lag.push(follower.lag());
+        following.tasks.push(tokio::spawn(async move {
+            loop {
+                granted.take(follower.next().await);
+            }
+        }));
     }
-    Ok(tasks)
+    Ok(following)
 }
 
-struct Follower {
-    registry: Arc<Registry>,
-    resource: &'static str,
+/// What is ready only when the index has all that is there.
+pub fn up_to_date(lag: &[Lag]) -> Result<(), String> {
+    match lag.iter().filter(|lag| lag.is_behind()).count() {
+        0 => Ok(()),
+        count => Err(format!("{count} kinds of roles and bindings are being read again")),
+    }
+}
+
+fn start(
+    registry: &Arc<Registry>,
+    index: &Arc<Index>,
+    resource: &str,
+    kind: Kind,
+) -> Result<(Follower, Granted), Status> {
+    let table = registry.table();
+    let served = table.preferred(GROUP, resource).ok_or_else(Status::no_such_resource)?;
+    let follower = Follower::new(Arc::clone(registry), Arc::clone(served));
+    Ok((follower, Granted { kind, index: Arc::clone(index), known: HashMap::new() }))
+}
+
+/// What the index was told of one resource.
+struct Granted {
     kind: Kind,
     index: Arc<Index>,
-    /// What the index has been told of.
     known: HashMap<Arc<str>, Value>,
 }
 
-impl Follower {
-    fn new(registry: &Arc<Registry>, index: &Arc<Index>, resource: &'static str, kind: Kind) -> Self {
-        let (registry, index) = (Arc::clone(registry), Arc::clone(index));
-        Self { registry, resource, kind, index, known: HashMap::new() }
-    }
-
-    /// Starts a watch and makes the index equal to what is there: what vanished while nobody watched is forgotten, too.
-    async fn begin(&mut self) -> Result<Watcher, Status> {
-        let mut watcher = self.start().await?;
-        let mut present: HashMap<Arc<str>, Value> = HashMap::new();
-        let mut complete = false;
-        while !complete {
-            let items = watcher.next().await;
-            if items.is_empty() {
-                return Err(Status::internal("the watch ended before it had told what is there"));
-            }
-            for item in items {
-                match item {
-                    WatchItem::Added(entry) | WatchItem::Modified(entry) => {
-                        present.extend(grants(&entry).map(|object| (Arc::clone(&entry.key), object)));
-                    }
-                    WatchItem::Deleted(entry) => {
-                        present.remove(&entry.key);
-                    }
-                    WatchItem::Bookmark { initial_events_end, .. } => complete |= initial_events_end,
-                    WatchItem::Error(status) => return Err(*status),
+impl Granted {
+    fn take(&mut self, changes: Vec<Followed>) {
+        for change in changes {
+            match change {
+                Followed::Seen(entry) => self.put(&entry),
+                Followed::Gone(entry) => {
+                    let old = self.known.remove(&entry.key);
+                    self.index.apply(self.kind, old.as_ref(), None);
                 }
             }
         }
-        self.replace(present);
-        Ok(watcher)
     }
 
-    async fn start(&self) -> Result<Watcher, Status> {
-        let table = self.registry.table();
-        let served = table.preferred(GROUP, self.resource).ok_or_else(Status::no_such_resource)?;
-        let request = WatchRequest {
-            scope: Scope::All,
-            selection: Selection::default(),
-            start: WatchStart::Initial { at_least: 0, bookmark: true },
-            bookmarks: false,
-        };
-        self.registry.watch(served, request).await
-    }
-
-    /// The index gets what is new and loses what is gone; what is as it was stays in force throughout.
-    fn replace(&mut self, present: HashMap<Arc<str>, Value>) {
-        let before = std::mem::take(&mut self.known);
-        for (_, gone) in before.iter().filter(|(key, _)| !present.contains_key(*key)) {
-            self.index.apply(self.kind, Some(gone), None);
-        }
-        for (key, object) in &present {
-            let old = before.get(key);
-            if old != Some(object) {
-                self.index.apply(self.kind, old, Some(object));
-            }
-        }
-        self.known = present;
-    }
-
-    /// Takes news in. Says whether the watch goes on.
-    fn take(&mut self, items: Vec<WatchItem>) -> bool {
-        let mut goes_on = !items.is_empty();
-        for item in items {
-            match item {
-                WatchItem::Added(entry) | WatchItem::Modified(entry) => self.put(&entry.key, grants(&entry)),
-                WatchItem::Deleted(entry) => self.put(&entry.key, None),
-                WatchItem::Bookmark { .. } => {}
-                WatchItem::Error(_) => goes_on = false,
-            }
-        }
-        goes_on
-    }
-
-    fn put(&mut self, key: &Arc<str>, new: Option<Value>) {
+    fn put(&mut self, entry: &Entry) {
+        // What cannot be read grants nothing.
+        let new = entry.readable().map(|r| Value::Object(r.object(entry.revision)));
         let old = match &new {
-            Some(new) => self.known.insert(Arc::clone(key), new.clone()),
-            None => self.known.remove(key),
+            Some(new) => self.known.insert(Arc::clone(&entry.key), new.clone()),
+            None => self.known.remove(&entry.key),
         };
         self.index.apply(self.kind, old.as_ref(), new.as_ref());
     }
-
-    async fn run(mut self, mut watcher: Watcher, behind: Behind) {
-        loop {
-            if self.take(watcher.next().await) {
-                continue;
-            }
-            // Fell behind: start over from what is there now.
-            behind.0.fetch_add(1, Ordering::Relaxed);
-            watcher = self.begin_again().await;
-            behind.0.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Tries until it works: an index that nobody keeps would leave in force what was revoked.
-    async fn begin_again(&mut self) -> Watcher {
-        let mut pause = FIRST_PAUSE;
-        loop {
-            match self.begin().await {
-                Ok(watcher) => return watcher,
-                Err(status) => tracing::warn!(resource = self.resource, %status, "cannot follow roles and bindings"),
-            }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
-        }
-    }
-}
-
-/// The object of an entry; what cannot be read grants nothing.
-fn grants(entry: &Entry) -> Option<Value> {
-    entry.readable().map(|readable| Value::Object(readable.object(entry.revision)))
 }
 
 /// Refuses roles and bindings that grant more than their writer holds.

@@ -12,7 +12,7 @@ use pawl_kv::Kv;
 use pawl_registry::{Identity, Registry};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::bootstrap::Places;
@@ -29,6 +29,8 @@ pub struct Running {
     serving: JoinHandle<()>,
     /// What keeps the caches up to date: needed until the last write has been answered.
     followers: Vec<JoinHandle<()>>,
+    /// Says why the server cannot go on, when it cannot.
+    failed: oneshot::Receiver<Error>,
 }
 
 impl Running {
@@ -67,10 +69,10 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
         Registry::open(Arc::clone(&store), Box::new(Identity), resources, registry_settings).await.map_err(failed)?;
     let registry = Arc::new(registry);
     let follower = Arc::clone(&registry);
+    let (failing, failed) = oneshot::channel();
     let following = tokio::spawn(async move {
-        if let Err(error) = follower.follow(revision).await {
-            tracing::error!(%error, "the caches no longer follow the store");
-        }
+        let why = follower.follow(revision).await;
+        let _ = failing.send(Error::Following(why.to_string()));
     });
     // The port must be known for what points to it; who connects meanwhile waits until the server answers.
     let address = std::net::SocketAddr::new(settings.address, settings.port);
@@ -85,23 +87,16 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
         client_ca: Some(identity.client_roots.clone()),
     };
     bootstrap::run(&registry, &places).await;
-    let behind = roles::Behind::default();
-    let mut followers = roles::follow(&registry, &index, &behind).await.map_err(|e| Error::Start(e.to_string()))?;
+    let roles::Following { tasks: mut followers, lag } =
+        roles::follow(&registry, &index).await.map_err(|e| Error::Start(e.to_string()))?;
     followers.push(following);
     let checked = Arc::clone(&store);
-    let caches = followers.iter().map(JoinHandle::abort_handle).collect::<Vec<_>>();
+    let caches = Arc::clone(registry.storage());
     let health = Health::new(vec![
         ("etcd", Box::new(move || checked.health().map_err(|e| e.to_string()))),
-        (
-            "watch-cache",
-            Box::new(
-                move || {
-                    if caches.iter().any(|c| c.is_finished()) { Err("not following".to_owned()) } else { Ok(()) }
-                },
-            ),
-        ),
+        ("watch-cache", Box::new(move || caches.following())),
     ]);
-    let health = Arc::new(health.with_readiness("informer-sync", Box::new(move || behind.check())));
+    let health = Arc::new(health.with_readiness("informer-sync", Box::new(move || roles::up_to_date(&lag))));
     let limits = Limits {
         reading: settings.reading,
         mutating: settings.mutating,
@@ -145,10 +140,11 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
         controllers,
         serving,
         followers,
+        failed,
     })
 }
 
-/// Runs a server until it is told to stop.
+/// Runs a server until it is told to stop, or cannot go on.
 pub async fn serve(settings: Settings, announce: impl FnOnce(&Running)) -> Result<(), Error> {
     for warning in &settings.warnings {
         tracing::warn!("{warning}");
@@ -157,15 +153,16 @@ pub async fn serve(settings: Settings, announce: impl FnOnce(&Running)) -> Resul
         |kind| tokio::signal::unix::signal(kind).map_err(|source| Error::File { path: "signals".into(), source });
     let mut terminate = signals(tokio::signal::unix::SignalKind::terminate())?;
     let mut interrupt = signals(tokio::signal::unix::SignalKind::interrupt())?;
-    let running = start(settings).await?;
+    let mut running = start(settings).await?;
     announce(&running);
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
+    let ended = tokio::select! {
+        _ = terminate.recv() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
+        Ok(why) = &mut running.failed => Err(why),
+    };
     tracing::info!("stopping");
     running.stop().await;
-    Ok(())
+    ended
 }
 
 /// What `/version` says: a version that clients know, with our own in it.

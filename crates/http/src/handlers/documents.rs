@@ -33,7 +33,8 @@ pub(crate) async fn answer(api: &Api, call: &Call) -> Result<Response<Body>, Sta
             call.document_in(Media::Json, &api.version)
         }
         Found::Metrics => {
-            let body = Body::from(api.metrics.text(&api.registry.table()));
+            let refuses_writes = api.registry.storage().kv().health().is_err();
+            let body = Body::from(api.metrics.text(&api.registry.table(), refuses_writes));
             respond::with(200, "text/plain; version=0.0.4; charset=utf-8; escaping=underscores", body)
         }
         Found::Keys(keys) => respond::with(200, "application/jwk-set+json", Body::from(keys)),

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use pawl_meta::Status;
 use pawl_meta::object::Object;
 use pawl_protobuf::{SEAL_END, append_message, begin_seal, field_len, seal};
-use pawl_registry::{Entry, Page, Readable, Served, protobuf};
+use pawl_registry::{Entry, Messages, Page, Readable, Served, protobuf};
 use serde_json::{Map, Value, json};
 
 use super::list::metadata as list_metadata;
@@ -20,7 +20,7 @@ pub(super) fn object(
     accepted: Accepted,
 ) -> Result<Vec<u8>, Status> {
     if accepted.form == Form::Object {
-        let raw = served.message_of(entry, readable).map_err(Status::internal)?;
+        let raw = served.message_of(entry, readable, true).map_err(Status::internal)?;
         return Ok(seal(&served.resource.group_version().to_string(), &served.resource.facts.kind, &raw));
     }
     let raw = encode(named("meta.v1.PartialObjectMetadata")?, &only_metadata(served, entry, readable))?;
@@ -40,12 +40,13 @@ pub(super) fn list(
     let Value::Object(metadata) = list_metadata(&page) else { return Err(Status::internal("no list metadata")) };
     let metadata = encode(named("meta.v1.ListMeta")?, &metadata)?;
     let metadata_only = named("meta.v1.PartialObjectMetadata")?;
+    let keep = Messages::are_kept(page.entries.iter().map(|entry| entry.weight()).sum());
     let served = Arc::clone(served);
     let message = move |served: &Served, entry: &Entry| -> Result<Option<Bytes>, Status> {
         let Some(readable) = entry.readable() else { return Ok(None) };
         Ok(Some(match partial {
             true => Bytes::from(encode(metadata_only, &only_metadata(served, entry, readable))?),
-            false => served.message_of(entry, readable).map_err(Status::internal)?,
+            false => served.message_of(entry, readable, keep).map_err(Status::internal)?,
         }))
     };
     // The envelope says first how long it is. Most messages are kept once they are made, so making them twice is cheap.

@@ -2,8 +2,11 @@
 #![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
 mod decoders;
+mod faults;
+mod faulty;
 mod forms;
 mod fuzz;
+mod history;
 mod kinds_of_patches;
 mod patches;
 mod pods;
