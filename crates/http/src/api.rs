@@ -25,6 +25,7 @@ use crate::negotiation::{self, Accepted, Media};
 use crate::query::Query;
 use crate::render;
 use crate::request::RequestInfo;
+use crate::request_log::Line;
 use crate::respond;
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
@@ -143,6 +144,7 @@ impl Api {
     pub async fn answer(self: Arc<Self>, request: Request<Incoming>, peer: &Peer) -> Response<Body> {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
+        let line = Line::begin(&parts);
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         let info = Arc::new(RequestInfo::parse(&parts.method, parts.uri.path(), &query));
         let accepted = Accepted {
@@ -170,6 +172,9 @@ impl Api {
             *response.body_mut() = Body::Empty;
         }
         self.metrics.finish(in_flight, &measured, response.status().as_u16(), started);
+        if let Some(line) = line {
+            line.finish(&measured.verb, &audit_id, peer, response.status().as_u16(), started);
+        }
         response
     }
 

@@ -15,6 +15,7 @@ mod options;
 mod query;
 mod render;
 mod request;
+mod request_log;
 mod respond;
 
 pub use access::Access;
@@ -26,3 +27,4 @@ pub use health::Health;
 pub use negotiation::Media;
 pub use query::Query;
 pub use request::RequestInfo;
+pub use request_log::REQUESTS;
