@@ -26,6 +26,7 @@ use crate::places::{self, Held, Places};
 use crate::query::Query;
 use crate::render;
 use crate::request::{RequestInfo, host_problem};
+use crate::request_log::Line;
 use crate::respond;
 use crate::target::Target;
 
@@ -173,6 +174,7 @@ impl Api {
             return respond::malformed(problem);
         }
         let (parts, body) = request.into_parts();
+        let line = Line::begin(&parts);
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         let info = Arc::new(RequestInfo::parse(&parts.method, parts.uri.path(), &query));
         let accepted = negotiation::for_errors(&parts.headers, &query);
@@ -197,6 +199,9 @@ impl Api {
             *response.body_mut() = Body::Empty;
         }
         self.metrics.finish(in_flight, &measured, &labels, response.status().as_u16(), started);
+        if let Some(line) = line {
+            line.finish(&measured.verb, &audit_id, peer, response.status().as_u16(), started);
+        }
         response
     }
 

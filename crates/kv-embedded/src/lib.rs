@@ -34,6 +34,7 @@ pub mod simulated;
 mod snapshot;
 mod spare;
 mod state;
+mod unsynced;
 mod watch;
 
 use std::path::Path;
@@ -75,6 +76,9 @@ pub struct Options {
     pub segment_bytes: u64,
     /// How many bytes of the newest events are kept in memory. Watchers further behind read the log.
     pub window_bytes: usize,
+    /// Whether a write is on the disk before it is acknowledged. Without it a crash of the machine (not of the process) may
+    /// lose what was acknowledged, or all of it.
+    pub sync: bool,
 }
 
 impl Default for Options {
@@ -84,6 +88,7 @@ impl Default for Options {
             history_bytes: 1 << 30,
             segment_bytes: 16 << 20,
             window_bytes: 4 << 20,
+            sync: true,
         }
     }
 }
@@ -142,6 +147,7 @@ impl Store {
     pub fn open(directory: &Path, options: Options) -> Result<Arc<Self>> {
         let (disk, lock) = Directory::open(directory)?;
         let in_directory = |what: String| format!("{}: {what}", directory.display());
+        let disk: Arc<dyn Disk> = if options.sync { disk } else { Arc::new(unsynced::Unsynced(disk)) };
         Self::start(disk, Some(lock), options).map_err(|error| match error {
             Error::Corrupt(what) => Error::Corrupt(in_directory(what)),
             Error::Unavailable(what) => Error::Unavailable(in_directory(what)),

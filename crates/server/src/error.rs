@@ -14,6 +14,8 @@ pub enum Error {
     Certificate(String),
     #[error("cannot open the store in {path}: {source}")]
     Store { path: PathBuf, source: pawl_kv::Error },
+    #[error("the seed cannot be applied: {0}")]
+    Seed(String),
     #[error("cannot start: {0}")]
     Start(String),
     #[error("the caches can no longer follow the store: {0}")]

@@ -18,7 +18,9 @@ use tokio::task::JoinHandle;
 use crate::bootstrap::Places;
 use crate::documents::FromTable;
 use crate::roles;
-use crate::{Error, Settings, access, auditing, bootstrap, certificates, descriptors, guard, notify, reload};
+use crate::{
+    Error, Settings, access, auditing, bootstrap, certificates, descriptors, guard, notify, parent, reload, seed, stand_in,
+};
 
 /// A server that answers.
 pub struct Running {
@@ -31,6 +33,8 @@ pub struct Running {
     followers: Vec<JoinHandle<()>>,
     /// Says why the server cannot go on, when it cannot.
     failed: oneshot::Receiver<Error>,
+    /// What is deleted when everything else has ended.
+    _ephemeral: Option<tempfile::TempDir>,
 }
 
 impl Running {
@@ -43,11 +47,20 @@ impl Running {
     }
 }
 
-/// Starts a server. It listens only once it can answer.
-pub async fn start(settings: Settings) -> Result<Running, Error> {
+/// Starts a server. It listens only once it can answer. A start that is refused leaves nothing behind.
+pub async fn start(mut settings: Settings) -> Result<Running, Error> {
+    certificates::check(&settings)?;
+    let seed = settings.seed.iter().map(|path| seed::read(path)).collect::<Result<Vec<_>, _>>()?.concat();
+    // The port must be known for what points to it; who connects meanwhile waits until the server answers.
+    let address = std::net::SocketAddr::new(settings.address, settings.port);
+    let listener =
+        TcpListener::bind(address).await.map_err(|source| Error::Listen { address: address.to_string(), source })?;
+    let local = listener.local_addr().unwrap_or(address);
+    settings.port = local.port();
+    let ephemeral = place(&mut settings).await?;
     let store_dir = settings.data_dir.join("store");
     guard::directories(&settings, &store_dir)?;
-    let options = pawl_kv_embedded::Options { history: settings.history, ..Default::default() };
+    let options = pawl_kv_embedded::Options { history: settings.history, sync: settings.sync, ..Default::default() };
     let failed = |source| Error::Store { path: store_dir.clone(), source };
     let store: Arc<dyn Kv> = pawl_kv_embedded::Store::open(&store_dir, options).map_err(failed)?;
     // Only the owner of the store makes certificates: a second server on the same directory has been refused by now.
@@ -74,11 +87,6 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
         let why = follower.follow(revision).await;
         let _ = failing.send(Error::Following(why.to_string()));
     });
-    // The port must be known for what points to it; who connects meanwhile waits until the server answers.
-    let address = std::net::SocketAddr::new(settings.address, settings.port);
-    let listener =
-        TcpListener::bind(address).await.map_err(|source| Error::Listen { address: address.to_string(), source })?;
-    let local = listener.local_addr().unwrap_or(address);
     let places = Places {
         ip: settings.advertise,
         port: local.port(),
@@ -119,8 +127,13 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
     let authorities = Arc::new(authorities);
     let access = access::build(&settings, &registry, authorizers, Arc::clone(&authorities))?;
     let api = Arc::new(Api::new(Arc::clone(&registry), access, documents, api_settings));
-    let options = pawl_controllers::Options { witness, ..Default::default() };
+    let root_ca = Some(identity.serving_roots.clone());
+    let options = pawl_controllers::Options { witness, root_ca, ..Default::default() };
     let controllers = Controllers::start(Arc::clone(&registry), &settings.controllers, options).map_err(Error::Flag)?;
+    seed::apply(&registry, &seed).await?;
+    if let Some(path) = &settings.write_kubeconfig {
+        certificates::publish(&identity.kubeconfig, path)?;
+    }
     let (renewed, tls) = watch::channel(identity.tls);
     tokio::spawn(reload::follow(settings.clone(), renewed, authorities));
     let connections = descriptors::connections();
@@ -141,7 +154,33 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
         serving,
         followers,
         failed,
+        _ephemeral: ephemeral,
     })
+}
+
+/// Settles where everything is kept: in the directory of a stand-in for etcd, in one that goes with the server, or where
+/// the settings say.
+async fn place(settings: &mut Settings) -> Result<Option<tempfile::TempDir>, Error> {
+    if !settings.etcd_servers.is_empty() {
+        let asked = futures::future::join_all(settings.etcd_servers.iter().map(|url| stand_in::ask(url))).await;
+        let Some(found) = asked.into_iter().flatten().next() else {
+            let servers = settings.etcd_servers.join(",");
+            return Err(Error::Flag(format!(
+                "--etcd-servers={servers}: no stand-in of Pawl answers there, and this version has no etcd backend; \
+                 give --data-dir to use the embedded store instead"
+            )));
+        };
+        settings.sync &= found.sync;
+        settings.move_to(found.directory.join("pawl"));
+    }
+    if !settings.ephemeral {
+        return Ok(None);
+    }
+    let failed = |source| Error::File { path: std::env::temp_dir(), source };
+    let directory = tempfile::TempDir::with_prefix("pawl-").map_err(failed)?;
+    settings.move_to(directory.path().to_owned());
+    tracing::info!(directory = %directory.path().display(), "ephemeral: everything here is deleted at exit");
+    Ok(Some(directory))
 }
 
 /// Runs a server until it is told to stop, or cannot go on.
@@ -153,16 +192,23 @@ pub async fn serve(settings: Settings, announce: impl FnOnce(&Running)) -> Resul
         |kind| tokio::signal::unix::signal(kind).map_err(|source| Error::File { path: "signals".into(), source });
     let mut terminate = signals(tokio::signal::unix::SignalKind::terminate())?;
     let mut interrupt = signals(tokio::signal::unix::SignalKind::interrupt())?;
+    let orphaned = orphaned(settings.exit_with_parent);
     let mut running = start(settings).await?;
     announce(&running);
     let ended = tokio::select! {
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
+        () = orphaned => Ok(tracing::info!("the process that started this one has ended")),
         Ok(why) = &mut running.failed => Err(why),
     };
     tracing::info!("stopping");
     running.stop().await;
     ended
+}
+
+/// Returns when there is nobody left to serve for; never, unless that was asked for.
+async fn orphaned(exit_with_parent: bool) {
+    if exit_with_parent { parent::ended().await } else { std::future::pending().await }
 }
 
 /// What `/version` says: a version that clients know, with our own in it.

@@ -220,8 +220,9 @@ impl Server {
     /// Waits until the server of a place answers that it is ready.
     async fn ready(&mut self, place: &Place) -> Result<(), String> {
         self.until(async || {
-            // Who listens has written its certificates.
             TcpStream::connect((Ipv4Addr::LOCALHOST, place.port))?;
+            // A port is taken before anything is written.
+            fs::metadata(place.data().join("pki/ca.crt"))?;
             place.client(Protocol::Http1).get("/readyz").await?.ok()
         })
         .await
