@@ -34,6 +34,14 @@ impl Disk for Unsynced {
     fn sync_names(&self) -> io::Result<()> {
         Ok(())
     }
+
+    fn free(&self) -> io::Result<u64> {
+        self.0.free()
+    }
+
+    fn check_ours(&self) -> io::Result<()> {
+        self.0.check_ours()
+    }
 }
 
 impl DiskFile for UnsyncedFile {

@@ -19,7 +19,8 @@ use crate::bootstrap::Places;
 use crate::documents::FromTable;
 use crate::roles;
 use crate::{
-    Error, Settings, access, auditing, bootstrap, certificates, descriptors, guard, notify, parent, reload, seed, stand_in,
+    Error, Settings, access, auditing, bootstrap, certificates, descriptors, guard, notify, parent, reload, seed,
+    stand_in,
 };
 
 /// A server that answers.
