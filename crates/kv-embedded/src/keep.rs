@@ -90,8 +90,9 @@ impl Kept {
     /// Takes out what is not to be kept any longer. To drop it may take a while.
     pub fn stale(&self, written: u64) -> Vec<impl Send + use<>> {
         let mut states = self.0.lock();
-        let is_stale =
-            |state: &mut State| state.used.elapsed() > Self::UNUSED || written.saturating_sub(state.written) > Self::WRITTEN;
+        let is_stale = |state: &mut State| {
+            state.used.elapsed() > Self::UNUSED || written.saturating_sub(state.written) > Self::WRITTEN
+        };
         states.extract_if(.., is_stale).collect()
     }
 
