@@ -50,7 +50,7 @@ async fn start(place: &Place) -> Running {
         format!("--secure-port={}", place.port),
         format!("--token-auth-file={}", place.path("tokens.csv").display()),
     ];
-    let settings = Settings::read(&Given::parse(arguments.to_vec()).unwrap()).unwrap();
+    let settings = Settings::read(&Given::parse(&[pawl_server::flags::FLAGS], arguments.to_vec()).unwrap()).unwrap();
     pawl_server::start(settings).await.unwrap()
 }
 
