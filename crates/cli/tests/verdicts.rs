@@ -193,7 +193,7 @@ fn attributes(resource: &Resource, verb: &str, object: &Value, path: &str) -> Va
     // A namespace is in itself.
     let itself = resource.plural == "namespaces" && verb != "list";
     let inside = if itself { name } else { &metadata["namespace"] };
-    let path = path.split('?').next().unwrap_or_default();
+    let path = path.split('?').next().unwrap_or_default().replace("%2F", "/");
     let below = resource.below.iter().find(|below| path.ends_with(&format!("/{below}")));
     json!({"verb": verb, "group": group, "resource": resource.plural, "namespace": inside, "name": name,
         "subresource": below})
