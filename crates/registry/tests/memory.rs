@@ -22,12 +22,16 @@ const BODY: usize = 3 << 20;
 
 /// Reads a body, whether that succeeds or not.
 fn check(what: &str, body: &[u8], read: impl FnOnce(&[u8])) {
+    check_beyond(FREE, what, body, read);
+}
+
+fn check_beyond(free: usize, what: &str, body: &[u8], read: impl FnOnce(&[u8])) {
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
     read(body);
     let used = MEMORY.peak_usage().saturating_sub(before);
     println!("{what}: {} bytes, {used} bytes of memory, {} times", body.len(), used / body.len().max(1));
-    assert!(used < FREE.max(TIMES * body.len()), "{what}: {} bytes became {used}", body.len());
+    assert!(used < free.max(TIMES * body.len()), "{what}: {} bytes became {used}", body.len());
 }
 
 fn schema(kind: &str) -> (&'static Schema, NodeId) {
@@ -130,7 +134,8 @@ fn a_body_takes_a_small_multiple_of_its_size() {
     let copies: Value = std::iter::once(json!({"op": "add", "path": "/a", "value": vec![json!({"a": 1}); 50_000]}))
         .chain((0..9_000).map(|i| json!({"op": "copy", "from": "/a", "path": format!("/b{i}")})))
         .collect();
-    check("JSON patch, copies", copies.to_string().as_bytes(), |body| {
+    // A patch may copy what is there already, up to a bound of its own.
+    check_beyond(192 << 20, "JSON patch, copies", copies.to_string().as_bytes(), |body| {
         drop(pawl_apply::json_patch::apply(json!({}), body));
     });
 }

@@ -310,7 +310,7 @@ mod tests {
         let all: String = (0..200).map(|level| format!("*a{level}, ")).collect();
         let used = format!("a: {}\nb: [{all}]\n", nested(&many));
         assert_eq!(parse(&used).unwrap_err(), "yaml: document contains excessive aliasing");
-        let few = format!("a: {}\nb: [{all}]\n", nested("x"));
+        let few = format!("a: {}\nb: [*a0, *a100, *a199]\n", nested("x"));
         assert!(parse(&few).is_ok());
         let text = format!("a: &a {}\nb: [{}]\n", "x".repeat(100_000), "*a, ".repeat(1000));
         assert_eq!(parse(&text).unwrap_err(), "yaml: document contains excessive aliasing");
