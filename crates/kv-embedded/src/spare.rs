@@ -40,9 +40,6 @@ struct Held {
 }
 
 impl Spare {
-    /// A file with less room than this is not worth its name.
-    const LEAST: u64 = 64 << 10;
-
     pub fn new(disk: Arc<dyn Disk>, segment_bytes: u64) -> Self {
         Self { disk, segment_bytes, held: Mutex::default(), making: Mutex::default(), changed: Condvar::new() }
     }
@@ -133,10 +130,11 @@ impl Spare {
         self.changed.notify_one();
     }
 
-    /// A quarter of what is free at most: the rest is for snapshots, and for everybody else.
+    /// Half of what is free at most: the rest is for snapshots, and for everybody else. A small fraction of a segment
+    /// would not take a large batch, and so is none.
     fn spare(&self) -> io::Result<Room> {
-        let size = self.segment_bytes.min(self.disk.free()? / 4);
-        if size < self.segment_bytes.min(Self::LEAST) {
+        let size = self.segment_bytes.min(self.disk.free()? / 2);
+        if size < self.segment_bytes / 4 {
             return Err(io::Error::from(io::ErrorKind::StorageFull));
         }
         let file = self.disk.create(&Self::name())?;
