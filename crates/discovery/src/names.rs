@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use pawl_kinds::Resource;
-use pawl_schema::{NodeId, NodeKind, Schema};
+use pawl_schema::{Schema, TypeKind, TypeRef};
 
 use crate::definition::Kind;
 use crate::table;
@@ -27,8 +27,8 @@ pub(crate) const WATCH_EVENT: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Watch
 /// What a published name stands for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source<'r> {
-    /// A node of the built-in schema.
-    Builtin(NodeId),
+    /// A built-in type.
+    Builtin(TypeRef<'static>),
     /// The objects of a custom resource.
     Custom(&'r Resource),
     /// The list of a custom resource.
@@ -40,7 +40,7 @@ pub(crate) struct Names<'r> {
     schema: &'static Schema,
     sources: HashMap<Cow<'static, str>, Source<'r>>,
     /// Built-in types that are no objects (times, quantities, raw values), which nodes do not name.
-    plain: HashMap<NodeId, &'static str>,
+    plain: HashMap<TypeRef<'static>, &'static str>,
     kinds: HashMap<Cow<'static, str>, Vec<Kind<'r>>>,
 }
 
@@ -48,11 +48,11 @@ impl<'r> Names<'r> {
     pub fn new(resources: &[&'r Resource]) -> Self {
         let schema = pawl_kinds::schema();
         let mut names = Self { schema, sources: HashMap::new(), plain: HashMap::new(), kinds: HashMap::new() };
-        for (type_name, id) in schema.types() {
+        for (type_name, of) in schema.types() {
             let Some(name) = pawl_kinds::openapi_name(type_name) else { continue };
-            names.sources.insert(Cow::Borrowed(name), Source::Builtin(id));
-            if !matches!(schema.node(id).kind, NodeKind::Object(_)) {
-                names.plain.insert(id, name);
+            names.sources.insert(Cow::Borrowed(name), Source::Builtin(of));
+            if of.object().is_none() {
+                names.plain.insert(of, name);
             }
         }
         for &resource in resources {
@@ -95,14 +95,19 @@ impl<'r> Names<'r> {
         self.kinds.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The name of the built-in type at a node, where it has one.
-    pub fn published(&self, schema: &Schema, id: NodeId) -> Option<&'static str> {
-        if !std::ptr::eq(schema, self.schema) {
+    /// Whether a type is built in.
+    pub fn is_builtin(&self, of: TypeRef<'_>) -> bool {
+        std::ptr::eq(of.schema(), self.schema)
+    }
+
+    /// The name of a built-in type, where it has one.
+    pub fn published(&self, of: TypeRef<'_>) -> Option<&'static str> {
+        if !self.is_builtin(of) {
             return None;
         }
-        match &schema.node(id).kind {
-            NodeKind::Object(object) => pawl_kinds::openapi_name(&object.name),
-            _ => self.plain.get(&id).copied(),
+        match of.kind() {
+            TypeKind::Object(object) => pawl_kinds::openapi_name(object.name()),
+            _ => self.plain.get(&of).copied(),
         }
     }
 

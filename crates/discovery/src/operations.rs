@@ -273,7 +273,7 @@ impl<'r> Writer<'_, 'r> {
         // What takes options and is no published type is a connection: exec, attach, proxy.
         let options = sub.type_name.as_deref().filter(|name| pawl_kinds::openapi_name(name).is_none());
         if let Some(options) = options.and_then(|name| self.names.schema().named(name)) {
-            let parameters = parameters::of_options(self.names.schema(), options);
+            let parameters = parameters::of_options(options);
             return self.connections(paths, path, sub, &parameters);
         }
         for verb in &sub.verbs {
@@ -292,7 +292,7 @@ impl<'r> Writer<'_, 'r> {
     fn log(&self, sub: &'r Subresource) -> Operation<'r> {
         let mut operation = self.read(Some(sub));
         let options = self.names.schema().named(LOG_OPTIONS);
-        operation.parameters.extend(options.into_iter().flat_map(|o| parameters::of_options(self.names.schema(), o)));
+        operation.parameters.extend(options.into_iter().flat_map(parameters::of_options));
         operation.parameters.sort();
         operation.answer = None;
         operation.produces = LOGS;

@@ -24,8 +24,7 @@ fn widgets(size: Scalar) -> Resource {
             verbs: words("delete deletecollection get list patch create update watch"),
             ..Facts::default()
         },
-        schema: Box::leak(Box::new(builder.build().unwrap())),
-        root,
+        object_type: builder.build_type(root).unwrap(),
     }
 }
 

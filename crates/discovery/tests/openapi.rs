@@ -252,24 +252,24 @@ fn swagger_is_whole() {
 /// Every list type, map key and patch strategy of the facts is published.
 #[test]
 fn merging_is_published_for_every_type() {
-    use pawl_schema::{ListType, NodeKind};
+    use pawl_schema::{ListType, ObjectRef, TypeKind};
     let document = v2();
     let schema = pawl_kinds::schema();
     let mut lists = 0;
-    for (type_name, id) in schema.types() {
+    for (type_name, of) in schema.types() {
         let Some(definition) = pawl_kinds::openapi_name(type_name).and_then(|n| document["definitions"].get(n)) else {
             continue;
         };
-        for field in schema.object(id).map(|o| o.fields.as_slice()).unwrap_or_default() {
-            let node = schema.node(field.node);
+        for field in of.object().into_iter().flat_map(ObjectRef::fields) {
+            let (kind, node) = (field.of().kind(), field.of().node());
             let property = &definition["properties"][&*field.name];
             assert!(property.is_object(), "{type_name}.{}", field.name);
-            if let (NodeKind::List(_), ListType::Map(keys)) = (&node.kind, &node.list) {
+            if let (TypeKind::List(_), ListType::Map(keys)) = (kind, &node.list) {
                 assert_eq!(property["x-kubernetes-list-type"], "map");
                 assert_eq!(property["x-kubernetes-list-map-keys"], json!(keys));
                 lists += 1;
             }
-            if let (NodeKind::List(_), ListType::Set) = (&node.kind, &node.list) {
+            if let (TypeKind::List(_), ListType::Set) = (kind, &node.list) {
                 assert_eq!(property["x-kubernetes-list-type"], "set");
                 lists += 1;
             }

@@ -6,7 +6,7 @@
 mod autoscaler;
 mod event;
 
-use pawl_schema::NodeId;
+use pawl_schema::TypeRef;
 use serde_json::{Map, Value};
 
 use crate::types;
@@ -76,17 +76,16 @@ impl Forms {
 
 impl Form {
     /// The type of the form.
-    pub fn root(&self) -> Option<NodeId> {
+    pub fn object_type(&self) -> Option<TypeRef<'static>> {
         types::schema().named(self.type_name)
     }
 }
 
 /// Brings fields in line with a type: what it does not write goes, what it always writes comes.
 fn fit(type_name: &str, fields: &mut Map<String, Value>) {
-    let schema = types::schema();
-    let Some(object) = schema.named(type_name).and_then(|id| schema.object(id)) else { return };
-    fields.retain(|name, value| object.field(name).is_some_and(|field| !schema.is_omitted(field, value)));
-    schema.complete(object, fields);
+    let Some(object) = types::schema().named(type_name).and_then(TypeRef::object) else { return };
+    fields.retain(|name, value| object.field(name).is_some_and(|field| !field.is_omitted(value)));
+    object.complete(fields);
 }
 
 /// Moves fields from their names in one form to those in the other.
@@ -106,7 +105,7 @@ mod tests {
     fn every_form_has_its_type_and_its_resource() {
         for forms in &FORMS {
             for form in [&forms.stored, &forms.other] {
-                assert!(form.root().is_some(), "{form:?}");
+                assert!(form.object_type().is_some(), "{form:?}");
                 let resource = crate::builtin().iter().find(|r| r.facts.type_name == form.type_name).unwrap();
                 assert_eq!(resource.group_version().to_string(), form.api_version);
                 let storage = resource.facts.storage.as_deref().unwrap_or(form.api_version);

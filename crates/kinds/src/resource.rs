@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use pawl_meta::{GroupKind, GroupResource, GroupVersion, GroupVersionKind, names};
-use pawl_schema::{NodeId, Schema};
+use pawl_schema::Type;
 use serde::Deserialize;
 
 use crate::{facts, types};
@@ -12,8 +12,8 @@ use crate::{facts, types};
 #[derive(Clone, Debug)]
 pub struct Resource {
     pub facts: Facts,
-    pub schema: &'static Schema,
-    pub root: NodeId,
+    /// What its objects are.
+    pub object_type: Type,
 }
 
 /// What the facts say of a resource.
@@ -159,7 +159,7 @@ pub fn builtin() -> &'static [Resource] {
         parse()
             .unwrap_or_default()
             .into_iter()
-            .filter_map(|facts| Some(Resource { root: schema.named(&facts.type_name)?, schema, facts }))
+            .filter_map(|facts| Some(Resource { object_type: Type::named(schema, &facts.type_name)?, facts }))
             .collect()
     })
 }

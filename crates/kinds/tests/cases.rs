@@ -29,7 +29,7 @@ impl Case {
         if facts.namespaced {
             value["metadata"]["namespace"] = json!("ns");
         }
-        let decoded = pawl_schema::decode_value(self.resource.schema, self.resource.root, value).unwrap();
+        let decoded = pawl_schema::decode_value(self.resource.object_type.as_ref(), value).unwrap();
         let mut object = decoded.object;
         rules::set_defaults(self.resource, &mut object);
         Some(object)

@@ -2,7 +2,7 @@
 
 use pawl_kinds::rules::{self, Errors, MetadataPass, Prepare};
 use pawl_kinds::{Resource, builtin};
-use pawl_schema::{NodeId, NodeKind, Scalar, Schema};
+use pawl_schema::{Scalar, TypeKind, TypeRef};
 use serde_json::{Map, Value, json};
 
 /// What stands in the scalars of an object.
@@ -13,21 +13,21 @@ enum Taste {
     Odd,
 }
 
-fn sample(schema: &Schema, node: NodeId, taste: Taste, depth: usize) -> Value {
-    match &schema.node(node).kind {
-        NodeKind::Object(_) if depth == 0 => json!({}),
-        NodeKind::Object(object) => {
-            let fields = object.fields.iter();
-            let filled = fields.map(|f| (f.name.to_string(), sample(schema, f.node, taste, depth - 1)));
+fn sample(of: TypeRef<'_>, taste: Taste, depth: usize) -> Value {
+    match of.kind() {
+        TypeKind::Object(_) if depth == 0 => json!({}),
+        TypeKind::Object(object) => {
+            let fields = object.fields();
+            let filled = fields.map(|f| (f.name.to_string(), sample(f.of(), taste, depth - 1)));
             Value::Object(filled.collect())
         }
-        NodeKind::List(_) | NodeKind::Map(_) if depth == 0 => Value::Null,
-        NodeKind::List(item) => {
-            json!([sample(schema, *item, taste, depth - 1), sample(schema, *item, taste, 1.min(depth - 1))])
+        TypeKind::List(_) | TypeKind::Map(_) if depth == 0 => Value::Null,
+        TypeKind::List(item) => {
+            json!([sample(item, taste, depth - 1), sample(item, taste, 1.min(depth - 1))])
         }
-        NodeKind::Map(value) => json!({"a": sample(schema, *value, taste, depth - 1), "B c": null}),
-        NodeKind::Scalar(scalar) => scalar_sample(*scalar, taste),
-        NodeKind::Any => json!({"any": [1, "x"]}),
+        TypeKind::Map(value) => json!({"a": sample(value, taste, depth - 1), "B c": null}),
+        TypeKind::Scalar(scalar) => scalar_sample(scalar, taste),
+        TypeKind::Any => json!({"any": [1, "x"]}),
     }
 }
 
@@ -77,7 +77,7 @@ fn the_rules_take_whatever_the_types_allow() {
     for resource in builtin() {
         // Schemas of schemas are as deep as they are allowed to be.
         let depth = if resource.facts.group == "apiextensions.k8s.io" { 6 } else { DEPTH };
-        let filled = |taste| match sample(resource.schema, resource.root, taste, depth) {
+        let filled = |taste| match sample(resource.object_type.as_ref(), taste, depth) {
             Value::Object(map) => map,
             _ => Map::new(),
         };

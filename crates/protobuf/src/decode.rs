@@ -6,7 +6,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use pawl_meta::quantity::Quantity;
-use pawl_schema::{NodeId, Scalar};
+use pawl_schema::{Scalar, TypeRef};
 use serde_json::{Map, Number, Value};
 
 use crate::place::Place;
@@ -31,32 +31,32 @@ pub struct Decoded {
 }
 
 impl Codec<'_> {
-    /// Decodes a message, taken out of its envelope, as an object of the type at `root`.
-    pub fn decode(&self, root: NodeId, raw: &[u8]) -> Result<Decoded, Error> {
+    /// Decodes a message, taken out of its envelope, as an object of a type.
+    pub fn decode(&self, of: TypeRef<'_>, raw: &[u8]) -> Result<Decoded, Error> {
         if raw.len() > MAX_BYTES {
             return Err(Error::TooLarge);
         }
-        let message = self.marshalable(root)?;
+        let message = self.marshalable(of)?;
         let mut walk = Walk { codec: self, unknown: Vec::new(), values: raw.len() + FREE_VALUES };
         let mut object = Map::new();
         walk.message(message, raw, &mut object, &Place::ROOT)?;
         Ok(Decoded { object, unknown: walk.unknown })
     }
 
-    pub(crate) fn marshalable(&self, root: NodeId) -> Result<&Message<'_>, Error> {
-        let message = self.table.message(root).filter(|message| message.is_on_the_wire());
-        message.ok_or_else(|| Error::NotMarshalable(self.schema.node(root).go.to_string()))
+    pub(crate) fn marshalable(&self, of: TypeRef<'_>) -> Result<&Message<'_>, Error> {
+        let message = self.table.message(of).filter(|message| message.is_on_the_wire());
+        message.ok_or_else(|| Error::NotMarshalable(of.node().go.to_string()))
     }
 }
 
-struct Walk<'c> {
-    codec: &'c Codec<'c>,
+struct Walk<'c, 's> {
+    codec: &'c Codec<'s>,
     unknown: Vec<String>,
     /// How many values may still be made.
     values: usize,
 }
 
-impl Walk<'_> {
+impl Walk<'_, '_> {
     /// Reads a message into an object, which may have something of it already: a message may come in parts.
     fn message(
         &mut self,
@@ -68,7 +68,7 @@ impl Walk<'_> {
         let place = place.inside()?;
         self.slots(&message.slots, bytes, into, &place)?;
         let before = into.len();
-        self.codec.schema.complete(message.object, into);
+        message.object.complete(into);
         self.spend(into.len().saturating_sub(before) + 1)
     }
 
@@ -116,7 +116,7 @@ impl Walk<'_> {
                     }
                     (shape, payload) => self.value(shape, payload, &place)?,
                 };
-                if codec.schema.is_omitted(entry.field, &value) {
+                if entry.field.is_omitted(&value) {
                     into.remove(name);
                 } else if let Some(slot) = into.get_mut(name) {
                     *slot = value;

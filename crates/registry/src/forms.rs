@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use pawl_apply::{Shape, Typed, Versions};
 use pawl_kinds::convert::Forms;
 use pawl_meta::object::Object;
-use pawl_schema::NodeId;
+use pawl_schema::TypeRef;
 
 use crate::entry::{Readable, Selection};
 use crate::{Served, encode};
@@ -19,8 +19,8 @@ pub(crate) struct KindForms(pub(crate) &'static Forms);
 
 impl Versions for KindForms {
     fn shape(&self, api_version: &str) -> Shape<'_> {
-        match self.0.form(api_version).and_then(|form| form.root()) {
-            Some(root) => Shape::Other(Typed::new(pawl_kinds::schema(), root)),
+        match self.0.form(api_version).and_then(|form| form.object_type()) {
+            Some(of) => Shape::Other(Typed::new(of)),
             None => Shape::Gone,
         }
     }
@@ -66,8 +66,8 @@ impl Served {
     }
 
     /// The type of stored objects.
-    pub(crate) fn stored_root(&self) -> NodeId {
-        self.converts().and_then(|forms| forms.stored.root()).unwrap_or(self.resource.root)
+    pub(crate) fn stored_type(&self) -> TypeRef<'_> {
+        self.converts().and_then(|forms| forms.stored.object_type()).unwrap_or(self.resource.object_type.as_ref())
     }
 
     /// The object of an entry in the form of this version.

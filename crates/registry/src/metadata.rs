@@ -234,10 +234,9 @@ fn owners(object: &Object, errors: &mut Errors) {
 
 /// References as Go prints them: fields in the order of their declaration.
 fn shown_owners(owners: &[Value]) -> String {
-    let schema = pawl_kinds::schema();
-    let node = schema.named("meta.v1.ObjectMeta").and_then(|meta| schema.at(meta, "ownerReferences"));
+    let of = pawl_kinds::schema().named("meta.v1.ObjectMeta").and_then(|meta| meta.at("ownerReferences"));
     let list = Value::Array(owners.to_vec());
-    node.map_or_else(|| list.to_string(), |node| schema.print(node, &list))
+    of.map_or_else(|| list.to_string(), |of| of.print(&list))
 }
 
 fn finalizer_names(object: &Object, errors: &mut Errors) {

@@ -148,16 +148,16 @@ fn decode(cx: &Context, typed: &Typed<'_>, before: &Object, change: &ScaleChange
     let (value, validation) = match change {
         ScaleChange::Replace { encoding: Encoding::Protobuf, body, .. } => {
             let decoded =
-                pawl_protobuf::open(body).and_then(|envelope| crate::protobuf().decode(typed.root, envelope.raw));
+                pawl_protobuf::open(body).and_then(|envelope| crate::protobuf().decode(typed.of, envelope.raw));
             return decoded.map(|d| d.object).map_err(|e| Status::bad_request(e.to_string()));
         }
         ScaleChange::Replace { encoding, body, validation } => {
             let decoded = match encoding {
                 Encoding::Yaml => {
                     let parsed = yaml::parse(&String::from_utf8_lossy(body)).map_err(Status::bad_request)?;
-                    decode_value(typed.schema, typed.root, parsed.value)
+                    decode_value(typed.of, parsed.value)
                 }
-                _ => decode_json(typed.schema, typed.root, body),
+                _ => decode_json(typed.of, body),
             };
             let decoded = decoded.map_err(|e| Status::bad_request(e.to_string()))?;
             let refuse = |texts: &str| {
@@ -181,13 +181,13 @@ fn decode(cx: &Context, typed: &Typed<'_>, before: &Object, change: &ScaleChange
             (patched, validation)
         }
     };
-    let shown = typed.schema.print_patched(typed.root, &value, &document());
+    let shown = typed.of.print_patched(&value, &document());
     let wrong = |why: &str| {
         let mut errors = Errors::new();
         errors.invalid(&"patch", shown.as_str(), why);
         Status::invalid(&GroupKind::default(), "", &errors)
     };
-    let decoded = decode_value(typed.schema, typed.root, value).map_err(|e| wrong(&e.to_string()))?;
+    let decoded = decode_value(typed.of, value).map_err(|e| wrong(&e.to_string()))?;
     let texts = messages(&decoded.findings);
     report(cx, *validation, texts, &decoded.findings, |texts| wrong(&format!("strict decoding error: {texts}")))?;
     Ok(decoded.object)
@@ -198,9 +198,8 @@ fn messages(findings: &[Finding]) -> Vec<String> {
 }
 
 fn scale_type() -> Result<Typed<'static>, Status> {
-    let schema = pawl_kinds::schema();
-    let root = schema.named("autoscaling.v1.Scale").ok_or_else(|| Status::internal("no type for Scale"))?;
-    Ok(Typed::new(schema, root))
+    let of = pawl_kinds::schema().named("autoscaling.v1.Scale");
+    of.map(Typed::new).ok_or_else(|| Status::internal("no type for Scale"))
 }
 
 /// A selector as one line: `app=a,tier in (x,y)`.

@@ -55,12 +55,12 @@ impl Served {
 
     /// The bytes in which an object is stored.
     pub(crate) fn stored_form(&self, object: &Object) -> Bytes {
-        let (facts, schema, root) = (&self.resource.facts, self.resource.schema, self.stored_root());
-        if facts.stored_as_json || !schema.holds_empties(root, object) {
+        let of = self.stored_type();
+        if self.resource.facts.stored_as_json || !of.holds_empties(object) {
             return crate::encode(object);
         }
         let mut object = object.clone();
-        schema.drop_empties(root, &mut object);
+        of.drop_empties(&mut object);
         crate::encode(&object)
     }
 }

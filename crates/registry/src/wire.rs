@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 use pawl_meta::object::Object;
 use pawl_protobuf::{Codec, seal};
-use pawl_schema::NodeId;
+use pawl_schema::TypeRef;
 use serde_json::Value;
 
 use crate::{Entry, Readable, Served};
@@ -17,11 +17,11 @@ pub fn protobuf() -> &'static Codec<'static> {
 }
 
 /// The type of a document by its apiVersion and kind: objects of resources, and what the API itself says.
-pub fn type_of(api_version: &str, kind: &str) -> Option<NodeId> {
+pub fn type_of(api_version: &str, kind: &str) -> Option<TypeRef<'static>> {
     let resources = pawl_kinds::builtin().iter();
     let found = resources.filter(|r| r.facts.kind == kind).find(|r| r.group_version().to_string() == api_version);
     if let Some(resource) = found {
-        return Some(resource.root);
+        return Some(resource.object_type.as_ref());
     }
     let schema = pawl_kinds::schema();
     match (api_version, kind) {
@@ -53,8 +53,8 @@ pub fn message(document: &Value) -> Option<Vec<u8>> {
 pub(crate) fn unpack(envelope: &[u8]) -> Result<Object, String> {
     let envelope = pawl_protobuf::open(envelope).map_err(|e| e.to_string())?;
     let (api_version, kind) = (envelope.api_version, envelope.kind);
-    let root = type_of(api_version, kind).ok_or_else(|| format!("no type is known of {kind} in {api_version}"))?;
-    let mut object = protobuf().decode(root, envelope.raw).map_err(|e| e.to_string())?.object;
+    let of = type_of(api_version, kind).ok_or_else(|| format!("no type is known of {kind} in {api_version}"))?;
+    let mut object = protobuf().decode(of, envelope.raw).map_err(|e| e.to_string())?.object;
     object.insert("apiVersion".to_owned(), api_version.into());
     object.insert("kind".to_owned(), kind.into());
     Ok(object)
@@ -75,7 +75,7 @@ impl Served {
     pub fn message_of(&self, entry: &Entry, readable: &Readable) -> Result<Bytes, pawl_protobuf::Error> {
         let encode = || {
             let mut raw = Vec::new();
-            protobuf().encode(self.resource.root, &self.shown(entry, readable), &mut raw)?;
+            protobuf().encode(self.resource.object_type.as_ref(), &self.shown(entry, readable), &mut raw)?;
             raw.shrink_to_fit();
             Ok(Bytes::from(raw))
         };

@@ -100,10 +100,9 @@ pub(crate) async fn token(api: &Api, served: &Arc<Served>, call: &mut Call) -> R
 }
 
 fn decode_request(api: &Api, call: &Call, body: &[u8]) -> Result<Value, Status> {
-    let schema = pawl_kinds::schema();
-    let root =
-        schema.named("authentication.v1.TokenRequest").ok_or_else(|| Status::internal("no type for token requests"))?;
-    let object = api.registry.decode_as(schema, root, encoding(call)?, body)?;
+    let of = pawl_kinds::schema().named("authentication.v1.TokenRequest");
+    let of = of.ok_or_else(|| Status::internal("no type for token requests"))?;
+    let object = api.registry.decode_as(of, encoding(call)?, body)?;
     Ok(Value::Object(object))
 }
 

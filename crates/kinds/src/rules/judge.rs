@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Display;
 
 use pawl_meta::{ErrorKind, Errors, FieldError, go};
-use pawl_schema::NodeId;
+use pawl_schema::{TypeKind, TypeRef};
 use serde_json::Value;
 
 use super::at::At;
@@ -12,7 +12,7 @@ use super::condition::Scene;
 use super::place::{Place, is_zero};
 use super::primitive::{Primitive, Shown};
 use super::{labels, shown};
-use crate::{formats, types};
+use crate::formats;
 
 /// Where findings go, and what the line changes about them.
 pub(super) struct Report<'r> {
@@ -69,11 +69,11 @@ pub(super) fn judge(
     primitive: &Primitive,
     scene: Scene<'_>,
     value: &Value,
-    node: NodeId,
+    of: TypeRef<'_>,
     at: &At<'_>,
     report: &mut Report<'_>,
 ) {
-    let bad = || shown::value(node, value);
+    let bad = || shown::value(of, value);
     let text = || value.as_str().unwrap_or_default();
     match primitive {
         Primitive::Required => {
@@ -172,17 +172,17 @@ pub(super) fn judge(
         Primitive::Conditions => labels::conditions(value, at, report),
         Primitive::Keys(inner) => {
             for key in value.as_object().into_iter().flat_map(serde_json::Map::keys) {
-                judge(inner, scene, &Value::from(key.as_str()), node, &at.key(key), report);
+                judge(inner, scene, &Value::from(key.as_str()), of, &at.key(key), report);
             }
         }
-        Primitive::Values(inner, node) => {
+        Primitive::Values(inner, of) => {
             for (key, value) in value.as_object().into_iter().flatten() {
-                judge(inner, scene, value, *node, &at.key(key), report);
+                judge(inner, scene, value, *of, &at.key(key), report);
             }
         }
-        Primitive::Each(inner, node) => {
+        Primitive::Each(inner, of) => {
             for (index, item) in value.as_array().into_iter().flatten().enumerate() {
-                judge(inner, scene, item, *node, &at.index(index), report);
+                judge(inner, scene, item, *of, &at.index(index), report);
             }
         }
         Primitive::MaxItems(limit) => {
@@ -213,17 +213,17 @@ pub(super) fn judge(
             }
         }
         Primitive::Unique(_) | Primitive::UniqueSet(_) | Primitive::UniqueItems => {
-            unique(primitive, value, node, at, report);
+            unique(primitive, value, of, at, report);
         }
         Primitive::UniqueSibling => {}
         Primitive::Fails(inner) => {
             let mut found = Errors::new();
-            judge(inner, scene, value, node, at, &mut Report::new(&mut found));
+            judge(inner, scene, value, of, at, &mut Report::new(&mut found));
             if !found.is_empty() {
                 report.invalid(at, bad, "");
             }
         }
-        Primitive::OnlyFields(allowed) => only_fields(allowed, value, node, at, report),
+        Primitive::OnlyFields(allowed) => only_fields(allowed, value, of, at, report),
     }
 }
 
@@ -324,7 +324,7 @@ fn pool_name(name: &str, at: &At<'_>, report: &mut Report<'_>) {
     }
 }
 
-fn unique(primitive: &Primitive, list: &Value, node: NodeId, at: &At<'_>, report: &mut Report<'_>) {
+fn unique(primitive: &Primitive, list: &Value, of: TypeRef<'_>, at: &At<'_>, report: &mut Report<'_>) {
     let items = list.as_array().map(Vec::as_slice).unwrap_or_default();
     for (index, item) in items.iter().enumerate() {
         let earlier = items.get(..index).unwrap_or_default();
@@ -347,7 +347,7 @@ fn unique(primitive: &Primitive, list: &Value, node: NodeId, at: &At<'_>, report
                     };
                     let wanted = key(item);
                     if earlier.iter().any(|other| key(other) == wanted) {
-                        report.add(ErrorKind::Duplicate, &here, || shown::value(item_node(node), item), "");
+                        report.add(ErrorKind::Duplicate, &here, || shown::value(item_of(of), item), "");
                     }
                 }
             },
@@ -360,23 +360,23 @@ fn unique(primitive: &Primitive, list: &Value, node: NodeId, at: &At<'_>, report
             }
             _ => {
                 if earlier.contains(item) {
-                    report.add(ErrorKind::Duplicate, &here, || shown::value(item_node(node), item), "");
+                    report.add(ErrorKind::Duplicate, &here, || shown::value(item_of(of), item), "");
                 }
             }
         }
     }
 }
 
-fn item_node(list: NodeId) -> NodeId {
-    match types::schema().node(list).kind {
-        pawl_schema::NodeKind::List(item) => item,
+fn item_of(list: TypeRef<'_>) -> TypeRef<'_> {
+    match list.kind() {
+        TypeKind::List(item) => item,
         _ => list,
     }
 }
 
-fn only_fields(allowed: &[&str], value: &Value, node: NodeId, at: &At<'_>, report: &mut Report<'_>) {
-    let Some(object) = types::schema().object(node) else { return };
-    for field in object.fields.iter().filter(|field| !allowed.contains(&&*field.name)) {
+fn only_fields(allowed: &[&str], value: &Value, of: TypeRef<'_>, at: &At<'_>, report: &mut Report<'_>) {
+    let Some(object) = of.object() else { return };
+    for field in object.fields().filter(|field| !allowed.contains(&&*field.name)) {
         let set =
             value.get(&*field.name).is_some_and(|value| if field.pointer { !value.is_null() } else { !is_zero(value) });
         if set {

@@ -1,7 +1,7 @@
 //! What applies to the whole object of a kind, or to an update of it through a subresource.
 
 use pawl_meta::ErrorKind;
-use pawl_schema::NodeId;
+use pawl_schema::TypeRef;
 use serde_json::Value;
 
 use super::condition::Condition;
@@ -12,7 +12,7 @@ use crate::hooks::{CheckHook, FillHook, KeepHook, UpdateHook, WarnHook};
 
 pub(super) struct Kind {
     /// The type in whose form the object is looked at.
-    pub node: NodeId,
+    pub of: TypeRef<'static>,
     /// The kind's own defaults, which its type does not have where it stands inside another.
     pub defaults: Vec<DefaultLine>,
     /// The defaults of its type and of everything below.

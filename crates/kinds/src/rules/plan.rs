@@ -1,7 +1,7 @@
 //! What is done with an object of a type: its lines in order, and the children that are visited between and after them.
 
 use pawl_meta::Errors;
-use pawl_schema::{NodeId, NodeKind, Object, Schema};
+use pawl_schema::{ObjectRef, TypeKind, TypeRef};
 use serde_json::{Map, Value};
 
 use super::check::{Around, Check};
@@ -69,18 +69,16 @@ pub(super) struct Member {
 }
 
 /// The objects at a node: how they are wrapped and what they are.
-pub(super) fn element(schema: &Schema, node: NodeId) -> Option<(Shape, NodeId, &Object)> {
-    let (shape, inner) = match &schema.node(node).kind {
-        NodeKind::Object(_) => (Shape::One, node),
-        NodeKind::List(item) => (Shape::Items, *item),
-        NodeKind::Map(value) => (Shape::Entries, *value),
+pub(super) fn element<'s>(of: TypeRef<'s>) -> Option<(Shape, TypeRef<'s>, ObjectRef<'s>)> {
+    let (shape, inner) = match of.kind() {
+        TypeKind::Object(_) => (Shape::One, of),
+        TypeKind::List(item) => (Shape::Items, item),
+        TypeKind::Map(value) => (Shape::Entries, value),
         _ => return None,
     };
-    match &schema.node(inner).kind {
-        NodeKind::Object(object) => Some((shape, inner, object)),
-        NodeKind::List(_) | NodeKind::Map(_) => {
-            element(schema, inner).map(|(_, inner, object)| (Shape::Deeper, inner, object))
-        }
+    match inner.kind() {
+        TypeKind::Object(object) => Some((shape, inner, object)),
+        TypeKind::List(_) | TypeKind::Map(_) => element(inner).map(|(_, inner, object)| (Shape::Deeper, inner, object)),
         _ => None,
     }
 }

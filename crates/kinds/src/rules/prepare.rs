@@ -2,7 +2,7 @@
 //! follows from the rest is filled in.
 
 use pawl_meta::time;
-use pawl_schema::{NodeId, NodeKind, Scalar, Schema};
+use pawl_schema::{Scalar, TypeKind, TypeRef};
 use serde_json::{Map, Value};
 
 use super::condition::Scene;
@@ -136,8 +136,9 @@ fn restore(new: &mut Map<String, Value>, old: &Map<String, Value>, field: &str) 
 
 /// Adds what is always on the wire.
 fn complete(resource: &Resource, kind: Option<&Kind>, object: &mut Map<String, Value>) {
-    if let Some(shape) = resource.schema.object(kind.map_or(resource.root, |kind| kind.node)) {
-        resource.schema.complete(shape, object);
+    let of = kind.map_or(resource.object_type.as_ref(), |kind| kind.of);
+    if let Some(shape) = of.object() {
+        shape.complete(object);
     }
 }
 
@@ -157,29 +158,29 @@ fn keep_metadata(new: &mut Map<String, Value>, old: &Map<String, Value>) {
 /// Writes the time where a hook left `@now` in the status. Only fields that hold times are looked at: no client can have
 /// written that text there.
 fn stamp_status(resource: &Resource, kind: &Kind, object: &mut Map<String, Value>, now: &str) {
-    let Some(shape) = resource.schema.object(kind.node) else { return };
+    let Some(shape) = kind.of.object() else { return };
     for name in &resource.facts.status {
         if let (Some(field), Some(value)) = (shape.field(name), object.get_mut(name)) {
-            stamp(resource.schema, field.node, value, now);
+            stamp(field.of(), value, now);
         }
     }
 }
 
-fn stamp(schema: &Schema, node: NodeId, value: &mut Value, now: &str) {
-    match (&schema.node(node).kind, value) {
-        (NodeKind::Scalar(Scalar::Time), Value::String(text)) if text == "@now" => now.clone_into(text),
-        (NodeKind::Scalar(Scalar::MicroTime), Value::String(text)) if text == "@now" => {
+fn stamp(of: TypeRef<'_>, value: &mut Value, now: &str) {
+    match (of.kind(), value) {
+        (TypeKind::Scalar(Scalar::Time), Value::String(text)) if text == "@now" => now.clone_into(text),
+        (TypeKind::Scalar(Scalar::MicroTime), Value::String(text)) if text == "@now" => {
             *text = time::normalize_micro(now).unwrap_or_else(|| now.to_owned());
         }
-        (NodeKind::Object(object), Value::Object(fields)) => {
+        (TypeKind::Object(object), Value::Object(fields)) => {
             for (name, value) in fields {
                 if let Some(field) = object.field(name) {
-                    stamp(schema, field.node, value, now);
+                    stamp(field.of(), value, now);
                 }
             }
         }
-        (NodeKind::List(item), Value::Array(items)) => {
-            items.iter_mut().for_each(|value| stamp(schema, *item, value, now));
+        (TypeKind::List(item), Value::Array(items)) => {
+            items.iter_mut().for_each(|value| stamp(item, value, now));
         }
         _ => {}
     }

@@ -175,9 +175,9 @@ impl UpdateLine {
 
     fn invalid(&self, place: &Place, new: &Map<String, Value>, report: &mut Report<'_>, detail: &str) {
         let bad = || match place.get(new).filter(|value| !value.is_null()) {
-            Some(value) => shown::value(place.node, value),
+            Some(value) => shown::value(place.of, value),
             None if place.pointer => "null".to_owned(),
-            None => shown::value(place.node, &place.zero),
+            None => shown::value(place.of, &place.zero),
         };
         report.invalid(&self.at(place), bad, detail);
     }
