@@ -10,6 +10,7 @@ mod group;
 pub mod names;
 pub mod object;
 pub mod quantity;
+pub mod read;
 pub mod selector;
 mod status;
 pub mod time;
