@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use pawl_kinds::{Resource, descriptions};
+use pawl_kinds::Resource;
 use pawl_schema::{FieldRef, ListType, ObjectRef, Patch, Presence, Scalar, TypeKind, TypeRef};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -167,7 +167,7 @@ impl<'s> Writer<'_, 's> {
             Source::Custom(resource) => self.custom(resource),
             Source::CustomList(resource) => self.custom_list(resource),
         };
-        definition.description = descriptions::of_type(name);
+        definition.description = self.names.builtin().description(name);
         definition.extensions.kinds = self.names.kinds(name).to_vec();
         definition
     }
@@ -208,7 +208,10 @@ impl<'s> Writer<'_, 's> {
     fn with_type_and_metadata(&mut self, mut definition: Definition<'s>, metadata: &'static str) -> Definition<'s> {
         definition.properties.retain(|(name, _)| !["apiVersion", "kind", "metadata"].contains(name));
         for name in ["apiVersion", "kind"] {
-            let property = Definition { description: descriptions::of_field(STATUS, name), ..Definition::of("string") };
+            let property = Definition {
+                description: self.names.builtin().field_description(STATUS, name),
+                ..Definition::of("string")
+            };
             definition.properties.push((name, property));
         }
         definition.properties.push(("metadata", Definition::reference(self.dialect, metadata)));
@@ -223,10 +226,11 @@ impl<'s> Writer<'_, 's> {
         let mut properties: Vec<(&str, Definition)> = Vec::with_capacity(object.fields().len());
         for field in object.fields() {
             let mut property = self.field(field);
-            property.description = name.and_then(|name| descriptions::of_field(name, &field.name));
+            property.description = name.and_then(|name| self.names.builtin().field_description(name, &field.name));
             if list {
                 // Lists are described nowhere; what they have in common with a status reads the same.
-                property.description = property.description.or_else(|| descriptions::of_field(STATUS, &field.name));
+                property.description =
+                    property.description.or_else(|| self.names.builtin().field_description(STATUS, &field.name));
             }
             if list && &*field.name == "items" {
                 property.extensions.list_type = None;

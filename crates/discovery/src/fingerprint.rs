@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::sync::OnceLock;
 
-use pawl_kinds::Resource;
+use pawl_kinds::{Kinds, Resource};
 use pawl_schema::{TypeKind, TypeRef};
 use sha2::{Digest, Sha512};
 
@@ -19,10 +19,10 @@ pub(crate) struct Fingerprint {
 }
 
 impl Fingerprint {
-    pub fn new(resources: &[&Resource]) -> Self {
+    pub fn new(builtin: &'static Kinds, resources: &[&Resource]) -> Self {
         let mut common = Sha512::new();
         common.update(env!("CARGO_PKG_VERSION"));
-        common.update(builtin_types());
+        common.update(builtin_types(builtin));
         for version in table::groups(resources).iter().flat_map(|g| &g.versions) {
             if version.is_builtin() {
                 feed(&mut common, (version.group, version.name));
@@ -49,10 +49,10 @@ impl Fingerprint {
 }
 
 /// The hash of every built-in type, taken once.
-fn builtin_types() -> &'static [u8] {
+fn builtin_types(builtin: &'static Kinds) -> &'static [u8] {
     static HASH: OnceLock<Vec<u8>> = OnceLock::new();
     HASH.get_or_init(|| {
-        let mut types: Vec<(&str, TypeRef<'_>)> = pawl_kinds::schema().types().collect();
+        let mut types: Vec<(&str, TypeRef<'_>)> = builtin.schema().types().collect();
         types.sort_unstable_by_key(|(name, _)| *name);
         let mut hash = Sha512::new();
         let mut walk = Walk { hash: &mut hash, seen: HashMap::new() };

@@ -13,16 +13,16 @@ fn table() -> Vec<&'static Resource> {
 }
 
 fn keys() -> Vec<String> {
-    let index = serde_json::to_value(openapi_v3::index(&table())).unwrap();
+    let index = serde_json::to_value(openapi_v3::index(pawl_kinds::kinds(), &table())).unwrap();
     index["paths"].as_object().unwrap().keys().cloned().collect()
 }
 
 fn v3(key: &str) -> Value {
-    serde_json::from_slice(&openapi_v3::document(&table(), key).unwrap()).unwrap()
+    serde_json::from_slice(&openapi_v3::document(pawl_kinds::kinds(), &table(), key).unwrap()).unwrap()
 }
 
 fn v2() -> Value {
-    serde_json::from_slice(&openapi_v2::json(&table())).unwrap()
+    serde_json::from_slice(&openapi_v2::json(pawl_kinds::kinds(), &table())).unwrap()
 }
 
 /// Calls `visit` with every object in a document.
@@ -76,11 +76,11 @@ fn the_index_names_every_document() {
         apis/rbac.authorization.k8s.io/v1 apis/resource.k8s.io apis/resource.k8s.io/v1 apis/scheduling.k8s.io \
         apis/scheduling.k8s.io/v1 apis/storage.k8s.io apis/storage.k8s.io/v1 openid/v1/jwks version";
     assert_eq!(keys(), expected.split_whitespace().collect::<Vec<_>>());
-    let index = serde_json::to_value(openapi_v3::index(&table())).unwrap();
-    let hash = openapi_v3::hash(&table(), "api/v1").unwrap();
+    let index = serde_json::to_value(openapi_v3::index(pawl_kinds::kinds(), &table())).unwrap();
+    let hash = openapi_v3::hash(pawl_kinds::kinds(), &table(), "api/v1").unwrap();
     assert_eq!(index["paths"]["api/v1"], json!({"serverRelativeURL": format!("/openapi/v3/api/v1?hash={hash}")}));
-    assert!(openapi_v3::document(&table(), "apis/nope/v1").is_none());
-    assert!(openapi_v3::hash(&table(), "apis/nope/v1").is_none());
+    assert!(openapi_v3::document(pawl_kinds::kinds(), &table(), "apis/nope/v1").is_none());
+    assert!(openapi_v3::hash(pawl_kinds::kinds(), &table(), "apis/nope/v1").is_none());
 }
 
 #[test]

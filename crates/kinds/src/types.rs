@@ -7,15 +7,19 @@ use pawl_schema::{Field, ListType, Node, NodeId, NodeKind, Object, Patch, Presen
 
 use crate::facts;
 
-/// The schema of everything built in.
-pub fn schema() -> &'static Arc<Schema> {
-    static SCHEMA: OnceLock<Arc<Schema>> = OnceLock::new();
-    SCHEMA.get_or_init(|| Arc::new(parse(&facts::text().types).unwrap_or_default()))
+/// The schema of everything built in, or what in the facts makes no sense.
+pub(crate) fn load() -> Result<&'static Arc<Schema>, String> {
+    static SCHEMA: OnceLock<Result<Arc<Schema>, String>> = OnceLock::new();
+    SCHEMA.get_or_init(|| parse(&facts::text().types).map(Arc::new)).as_ref().map_err(Clone::clone)
 }
 
-/// What in the facts about types makes no sense.
-pub(crate) fn problem() -> Option<String> {
-    parse(&facts::text().types).err()
+/// The schema of everything built in.
+#[expect(
+    clippy::expect_used,
+    reason = "the facts are a part of the binary: a server refuses to start with broken ones"
+)]
+pub fn schema() -> &'static Arc<Schema> {
+    load().expect("the facts make sense")
 }
 
 /// The name under which OpenAPI publishes a type.

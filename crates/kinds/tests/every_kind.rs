@@ -1,7 +1,6 @@
 //! Every kind, filled with whatever its types allow: the rules come to an end and never panic, whatever they are shown.
 
-use pawl_kinds::rules::{self, Errors, MetadataPass, Prepare};
-use pawl_kinds::{Resource, builtin};
+use pawl_kinds::{Errors, MetadataPass, Prepare, Resource, Write, builtin};
 use pawl_schema::{Scalar, TypeKind, TypeRef};
 use serde_json::{Map, Value, json};
 
@@ -53,18 +52,20 @@ fn live(resource: &Resource, mut object: Map<String, Value>, before: &Map<String
     let cx = Prepare { user: "u".to_owned(), now: "2024-01-01T00:00:00Z".to_owned(), ..Prepare::default() };
     let mut errors = Errors::new();
     let mut metadata = |_: MetadataPass, _: &mut Errors| {};
-    rules::set_defaults(resource, &mut object);
+    let behaviour = &resource.behaviour;
+    behaviour.set_defaults(&mut object);
     let mut created = object.clone();
-    rules::prepare_create(resource, &mut created, &cx);
-    rules::validate_create(resource, &created, &mut metadata, &mut errors);
-    rules::warnings(resource, "", &created, None);
+    resource.prepare_create(&mut created, &cx);
+    behaviour.validate(Write::CREATE, &created, &mut metadata, &mut errors);
+    behaviour.warnings(Write::CREATE, &created);
     let subresources = resource.facts.sub.iter().map(|sub| sub.name.as_str());
     for subresource in [""].into_iter().chain(subresources) {
         for (new, old) in [(&object, &created), (&object, before), (before, &object)] {
             let mut new = new.clone();
-            rules::prepare_update(resource, subresource, &mut new, old, &cx);
-            rules::validate_update(resource, subresource, &new, old, &mut metadata, &mut errors);
-            rules::warnings(resource, subresource, &new, Some(old));
+            resource.prepare_update(subresource, &mut new, old, &cx);
+            let write = Write::update(subresource, old);
+            behaviour.validate(write, &new, &mut metadata, &mut errors);
+            behaviour.warnings(write, &new);
         }
     }
     errors.len()

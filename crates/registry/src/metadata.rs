@@ -1,12 +1,13 @@
 //! What every object's metadata must look like, whatever its kind. Three passes look at it, each reporting on its own: the
 //! kind's, and two common ones around it; a finding may so stand in the causes several times, as clients know it.
 
-use pawl_kinds::{NameRule, Resource, rules};
+use pawl_kinds::{NameRule, Resource};
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Errors, FieldPath, GroupVersion, go, names};
 use serde_json::Value;
 
 use crate::Context;
+use crate::wire::api_type;
 
 /// All annotations together may be this large.
 const ANNOTATIONS_MAX: usize = 256 * 1024;
@@ -27,7 +28,7 @@ impl<'r> Pass<'r> {
         Self {
             resource,
             name: resource.facts.name,
-            strict_finalizers: !rules::plain_finalizers(resource),
+            strict_finalizers: !resource.facts.plain_finalizers,
             skips_common: false,
         }
     }
@@ -234,7 +235,7 @@ fn owners(object: &Object, errors: &mut Errors) {
 
 /// References as Go prints them: fields in the order of their declaration.
 fn shown_owners(owners: &[Value]) -> String {
-    let of = pawl_kinds::schema().named("meta.v1.ObjectMeta").and_then(|meta| meta.at("ownerReferences"));
+    let of = api_type("meta.v1.ObjectMeta").and_then(|meta| meta.at("ownerReferences"));
     let list = Value::Array(owners.to_vec());
     of.map_or_else(|| list.to_string(), |of| of.print(&list))
 }

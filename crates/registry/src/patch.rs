@@ -3,7 +3,6 @@
 use std::sync::LazyLock;
 
 use pawl_apply::{FieldSet, PatchError, Typed, Writer, json_patch, merge_patch, strategic};
-use pawl_kinds::rules;
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Cause, Details, Errors, GroupKind, GroupVersion, Status, go, time};
 use pawl_schema::{DecodeError, Finding, ObjectRef, Type, decode_json, decode_value, yaml};
@@ -184,7 +183,8 @@ impl Registry {
         };
         let table = self.table();
         let other = table.by_kind(&given.group, &given.version, kind).map(|other| other.resource.object_type.clone());
-        let is_form = kind == wanted.as_str() && served.forms.is_some_and(|forms| forms.0.form(api_version).is_some());
+        let forms = served.resource.behaviour.forms();
+        let is_form = kind == wanted.as_str() && forms.is_some_and(|forms| forms.type_of(api_version).is_some());
         let is_same = kind == wanted.as_str() && (given == expected || is_former_version(&given, &expected));
         let typing = match other {
             Some(of) if is_form => {
@@ -331,10 +331,7 @@ fn read_intent(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Res
 /// What a resource looks like to apply.
 pub(crate) fn typed(served: &Served) -> Typed<'_> {
     let typed = Typed::new(served.resource.object_type.as_ref());
-    match &served.forms {
-        Some(forms) => typed.with_versions(forms),
-        None => typed,
-    }
+    if served.resource.behaviour.forms().is_some() { typed.with_versions(served) } else { typed }
 }
 
 /// Fields that a write through this way cannot change.
@@ -343,9 +340,9 @@ pub(crate) fn reset_fields(served: &Served, subresource: &str) -> FieldSet<'stat
     if subresource.is_empty() {
         return FieldSet::of_fields(facts.status.iter().map(String::as_str).collect::<Vec<_>>()).into_owned();
     }
-    let owned = rules::owned_fields(&served.resource, subresource);
+    let owned = served.resource.owned_fields(subresource);
     let is_owned = |name: &str| match owned {
-        Some(owned) => owned.contains(&name),
+        Some(owned) => owned.iter().any(|field| field == name),
         None => facts.status.iter().any(|status| status == name),
     };
     let fields = served.resource.object_type.as_ref().object().into_iter().flat_map(ObjectRef::fields);

@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 use crate::decoding::{Wanted, report};
 use crate::patch::{PatchKind, apply_error, refused};
 use crate::update::check_name;
+use crate::wire::api_type;
 use crate::{Context, Encoding, FieldValidation, Registry, Served, UpdateRequest};
 
 const API_VERSION: &str = "autoscaling/v1";
-const REPLICAS: &[&str] = &["spec", "replicas"];
 
 /// A new Scale, or a patch of the present one.
 pub enum ScaleChange<'a> {
@@ -25,7 +25,7 @@ impl Registry {
     pub async fn get_scale(&self, served: &Served, namespace: &str, name: &str) -> Result<Object, Status> {
         let entry = self.get(served, namespace, name, None).await?;
         let object = entry.readable().map(|r| r.object(entry.revision)).unwrap_or_default();
-        Ok(scale_of(&object))
+        Ok(scale_of(served, &object))
     }
 
     pub async fn update_scale(
@@ -51,24 +51,26 @@ impl Registry {
         };
         let updated = self.update(cx, served, request).await?;
         let object = updated.entry.readable().map(|r| r.object(updated.entry.revision)).unwrap_or_default();
-        Ok(scale_of(&object))
+        Ok(scale_of(served, &object))
     }
 }
 
 /// The Scale of an object.
-fn scale_of(object: &Object) -> Object {
+fn scale_of(served: &Served, object: &Object) -> Object {
+    let paths = &served.resource.facts.scale;
     let mut metadata = Map::new();
     for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
         metadata.extend(object.metadata().and_then(|m| m.get(field)).map(|v| (field.to_owned(), v.clone())));
     }
     let number = |path: &str| pawl_meta::object::at(object, path).and_then(Value::as_i64).unwrap_or(0);
     let mut spec = Map::new();
-    if number("spec.replicas") != 0 {
-        spec.insert("replicas".to_owned(), json!(number("spec.replicas")));
+    let replicas = number(&paths.spec_replicas);
+    if replicas != 0 {
+        spec.insert("replicas".to_owned(), json!(replicas));
     }
     let mut status = Map::new();
-    status.insert("replicas".to_owned(), json!(number("status.replicas")));
-    let selector = selector_text(object.get("spec").and_then(|s| s.get("selector")));
+    status.insert("replicas".to_owned(), json!(number(&paths.status_replicas)));
+    let selector = selector_text(pawl_meta::object::at(object, &paths.selector));
     if !selector.is_empty() {
         status.insert("selector".to_owned(), json!(selector));
     }
@@ -90,10 +92,11 @@ fn changed(
     change: &ScaleChange<'_>,
 ) -> Result<Object, Status> {
     let own_version = served.resource.group_version().to_string();
-    let place = |_: &str| Replicas::At(REPLICAS);
+    let path: Vec<&str> = served.resource.facts.scale.spec_replicas.split('.').collect();
+    let place = |_: &str| Replicas::At(&path);
     let owners = old.metadata().and_then(|m| m.get("managedFields"));
     let failed = |error| apply_error(served, error);
-    let mut before = scale_of(old);
+    let mut before = scale_of(served, old);
     if let Some(owners) = to_scale(owners, place).map_err(failed)? {
         metadata_mut(&mut before).insert("managedFields".to_owned(), owners);
     }
@@ -130,9 +133,7 @@ fn changed(
     }
     let scale_owners = metadata_mut(&mut scale).get("managedFields").cloned();
     let mut new = old.clone();
-    if let Some(Value::Object(spec)) = new.get_mut("spec") {
-        spec.insert("replicas".to_owned(), json!(replicas));
-    }
+    set_replicas(&mut new, &path, replicas);
     let metadata = metadata_mut(&mut new);
     match to_parent(owners, scale_owners.as_ref(), &own_version, place).map_err(failed)? {
         Some(owners) => metadata.insert("managedFields".to_owned(), owners),
@@ -141,6 +142,15 @@ fn changed(
     // A version in the Scale is a condition on the object.
     metadata.insert("resourceVersion".to_owned(), json!(scale.resource_version()));
     Ok(new)
+}
+
+/// Writes the number to its place, where the objects around it are.
+fn set_replicas(object: &mut Object, path: &[&str], replicas: i64) {
+    let Some((last, outer)) = path.split_last() else { return };
+    let inner = outer.iter().try_fold(object, |at, field| at.get_mut(*field)?.as_object_mut());
+    if let Some(inner) = inner {
+        inner.insert((*last).to_owned(), json!(replicas));
+    }
 }
 
 fn decode(cx: &Context, typed: &Typed<'_>, before: &Object, change: &ScaleChange<'_>) -> Result<Object, Status> {
@@ -198,13 +208,16 @@ fn messages(findings: &[Finding]) -> Vec<String> {
 }
 
 fn scale_type() -> Result<Typed<'static>, Status> {
-    let of = pawl_kinds::schema().named("autoscaling.v1.Scale");
-    of.map(Typed::new).ok_or_else(|| Status::internal("no type for Scale"))
+    api_type("autoscaling.v1.Scale").map(Typed::new).ok_or_else(|| Status::internal("no type for Scale"))
 }
 
 /// A selector as one line: `app=a,tier in (x,y)`.
 pub(crate) fn selector_text(selector: Option<&Value>) -> String {
-    let Some(Value::Object(selector)) = selector else { return String::new() };
+    let selector = match selector {
+        Some(Value::Object(selector)) => selector,
+        Some(Value::String(text)) => return text.clone(),
+        _ => return String::new(),
+    };
     let nested = selector.contains_key("matchLabels") || selector.contains_key("matchExpressions");
     let labels = if nested { selector.get("matchLabels").and_then(Value::as_object) } else { Some(selector) };
     let mut terms: Vec<(String, String)> = labels

@@ -1,8 +1,13 @@
-//! The protobuf codec of everything built in.
+//! What the API is made of beside the objects of its resources: options, statuses, lists, `Scale`, `Binding`, and how they
+//! and all built-in kinds are written in protobuf.
+//!
+//! This is the one place of this crate that knows where the types of the API itself come from; what belongs to a resource
+//! travels with it.
 
 use std::sync::OnceLock;
 
 use bytes::Bytes;
+use pawl_kinds::{Errors, Kinds};
 use pawl_meta::object::Object;
 use pawl_protobuf::{Codec, seal};
 use pawl_schema::TypeRef;
@@ -10,33 +15,34 @@ use serde_json::Value;
 
 use crate::{Entry, Readable, Served};
 
-/// The codec, made on first use.
+fn kinds() -> &'static Kinds {
+    pawl_kinds::kinds()
+}
+
+/// A type that the API itself is made of, by its name: `meta.v1.DeleteOptions`.
+pub fn api_type(name: &str) -> Option<TypeRef<'static>> {
+    kinds().named(name)
+}
+
+/// Fills in the defaults of a body that is no object of a resource.
+pub fn set_defaults(type_name: &str, body: &mut Object) {
+    kinds().set_defaults(type_name, body);
+}
+
+/// Says what is wrong with a body that is no object of a resource.
+pub fn validate(type_name: &str, kind_name: &str, body: &Object, errors: &mut Errors) {
+    kinds().validate(type_name, kind_name, body, errors);
+}
+
+/// The codec of everything built in, made on first use. Other types have no messages.
 pub fn protobuf() -> &'static Codec<'static> {
     static CODEC: OnceLock<Codec<'static>> = OnceLock::new();
-    CODEC.get_or_init(|| Codec::new(pawl_kinds::schema(), type_of))
+    CODEC.get_or_init(|| Codec::new(kinds().schema(), type_of))
 }
 
 /// The type of a document by its apiVersion and kind: objects of resources, and what the API itself says.
 pub fn type_of(api_version: &str, kind: &str) -> Option<TypeRef<'static>> {
-    let resources = pawl_kinds::builtin().iter();
-    let found = resources.filter(|r| r.facts.kind == kind).find(|r| r.group_version().to_string() == api_version);
-    if let Some(resource) = found {
-        return Some(resource.object_type.as_ref());
-    }
-    let schema = pawl_kinds::schema();
-    match (api_version, kind) {
-        // What the core group says about itself names no version.
-        ("", kind @ ("APIVersions" | "APIResourceList")) => schema.named(&format!("meta.v1.{kind}")),
-        ("v1", kind) => schema.named(&format!("meta.v1.{kind}")),
-        ("apidiscovery.k8s.io/v2", kind) => schema.named(&format!("apidiscovery.v2.{kind}")),
-        // One message in both versions.
-        ("meta.k8s.io/v1beta1", "PartialObjectMetadata") => schema.named("meta.v1.PartialObjectMetadata"),
-        ("meta.k8s.io/v1", kind) => schema.named(&format!("meta.v1.{kind}")),
-        ("autoscaling/v1", "Scale") => schema.named("autoscaling.v1.Scale"),
-        ("policy/v1", "Eviction") => schema.named("policy.v1.Eviction"),
-        ("authentication.k8s.io/v1", "TokenRequest") => schema.named("authentication.v1.TokenRequest"),
-        _ => None,
-    }
+    kinds().type_of(api_version, kind)
 }
 
 /// A document in its envelope, by its apiVersion and kind; `None` where it has no protobuf form.

@@ -34,7 +34,7 @@ pub(super) fn decode(
     type_name: &str,
     body: &[u8],
 ) -> Result<pawl_meta::object::Object, Status> {
-    let of = pawl_kinds::schema().named(type_name).ok_or_else(|| Status::internal(format!("no type {type_name}")))?;
+    let of = pawl_registry::api_type(type_name).ok_or_else(|| Status::internal(format!("no type {type_name}")))?;
     let mut object = api.registry.decode_as(of, encoding(call)?, body)?;
     let namespace = object.namespace();
     if !namespace.is_empty() && namespace != call.info.namespace {

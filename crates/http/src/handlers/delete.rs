@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::Response;
 use pawl_deletion::DeleteOptions;
 use pawl_meta::{GroupVersion, Status, go};
-use pawl_registry::{DeleteRequest, Deleted, Encoding, Entry, Readable, Served, body_kind, protobuf};
+use pawl_registry::{DeleteRequest, Deleted, Encoding, Entry, Readable, Served, api_type, body_kind, protobuf};
 use pawl_schema::{DecodeError, Decoded, decode_json, decode_value, yaml};
 use serde_json::{Map, Value, json};
 
@@ -45,7 +45,7 @@ pub(crate) fn read_options(call: &Call, body: &Bytes) -> Result<DeleteOptions, S
 }
 
 fn decode(media: Media, body: &[u8]) -> Result<Map<String, Value>, Status> {
-    let of = pawl_kinds::schema().named("meta.v1.DeleteOptions");
+    let of = api_type("meta.v1.DeleteOptions");
     let of = of.ok_or_else(|| Status::internal("no type for delete options"))?;
     let decoded = match media {
         Media::Json => decode_json(of, body),

@@ -3,7 +3,7 @@
 use pawl_meta::Status;
 use pawl_meta::object::Object;
 use pawl_protobuf::{append_message, seal};
-use pawl_registry::{Entry, Page, Readable, Served, protobuf};
+use pawl_registry::{Entry, Page, Readable, Served, api_type, protobuf};
 use pawl_schema::TypeRef;
 use serde_json::{Map, Value, json};
 
@@ -80,5 +80,5 @@ fn encode(of: TypeRef<'_>, object: &Object) -> Result<Vec<u8>, Status> {
 }
 
 fn named(name: &str) -> Result<TypeRef<'static>, Status> {
-    pawl_kinds::schema().named(name).ok_or_else(|| Status::internal(format!("no type {name}")))
+    api_type(name).ok_or_else(|| Status::internal(format!("no type {name}")))
 }

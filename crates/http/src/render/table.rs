@@ -1,6 +1,5 @@
 //! Tables: what `kubectl get` shows.
 
-use pawl_kinds::print::Columns;
 use pawl_meta::Status;
 use pawl_registry::{Entry, Page, Readable, Served};
 use serde_json::{Map, Value, json};
@@ -73,19 +72,18 @@ pub(crate) fn table(
     accepted: Accepted,
     include: IncludeObject,
 ) -> Value {
-    let own = Columns::for_type(&served.resource.facts.type_name);
-    let columns = own.unwrap_or_else(Columns::fallback);
+    let columns = served.resource.behaviour.columns();
     let definitions: Vec<Value> = columns
         .definitions()
         .iter()
-        .map(|c| json!({"name": c.name, "type": c.kind, "format": c.format, "description": "", "priority": c.priority}))
+        .map(|c| json!({"name": c.name, "type": c.kind, "format": c.format, "description": c.description, "priority": c.priority}))
         .collect();
     let api_version = if accepted.beta { "meta.k8s.io/v1beta1" } else { "meta.k8s.io/v1" };
     let mut objects: Vec<(Value, &Entry, &Readable)> = rows
         .iter()
         .map(|(entry, readable)| (Value::Object(readable.object(entry.revision)), *entry, *readable))
         .collect();
-    columns.arrange(&mut objects, |(object, _, _)| object);
+    objects.sort_by(|(one, _, _), (other, _, _)| columns.order(one, other));
     let now = pawl_meta::time::unix_now();
     let rows: Vec<Value> = objects
         .iter()
@@ -114,6 +112,6 @@ pub(crate) fn table(
         "metadata": meta.value(),
         "columnDefinitions": definitions,
         // An empty table of a kind without columns of its own has no rows at all, as upstream's.
-        "rows": if rows.is_empty() && own.is_none() { Value::Null } else { Value::Array(rows) },
+        "rows": if rows.is_empty() && columns.is_fallback() { Value::Null } else { Value::Array(rows) },
     })
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
 mod decoders;
+mod defined;
 mod forms;
 mod fuzz;
 mod kinds_of_patches;

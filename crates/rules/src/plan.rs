@@ -6,11 +6,12 @@ use serde_json::{Map, Value};
 
 use super::check::{Around, Check};
 use super::condition::{Condition, Scene};
+use super::equal;
+use super::hooks::CheckHook;
 use super::line::CheckLine;
 use super::place::{EMPTY, Place};
 use super::words::Flow;
 use super::{Rules, at::At};
-use crate::hooks::{self, CheckHook};
 
 /// The place of a plan among the [`Rules`].
 pub(super) type PlanId = usize;
@@ -132,7 +133,7 @@ impl Run<'_> {
                 }
                 Op::Unchanged(place) => {
                     let before = scene.old.and_then(|old| place.get(old));
-                    if scene.update && hooks::equal(place.get(scene.object), before) {
+                    if scene.update && equal(place.get(scene.object), before) {
                         return;
                     }
                 }

@@ -107,7 +107,7 @@ impl Primitive {
             "fqn3" => Self::ThreeSegments,
             "poolname" => Self::PoolName,
             "domainprefixedpath" => Self::DomainPrefixedPath,
-            "lowerqualifiedname" => Self::LowerText(crate::formats::qualified_name),
+            "lowerqualifiedname" => Self::LowerText(super::formats::qualified_name),
             _ => return Self::with_arguments(cx, name, args),
         };
         none(args, plain)

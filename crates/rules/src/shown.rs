@@ -16,8 +16,8 @@ pub(super) fn value(of: TypeRef<'_>, value: &Value) -> String {
     }
 }
 
-/// A whole object as a bad value.
-pub(super) fn object(of: Option<TypeRef<'_>>, fields: &Map<String, Value>) -> String {
+/// An object of a type as messages show it: fields in the order of their declaration.
+pub fn object(of: Option<TypeRef<'_>>, fields: &Map<String, Value>) -> String {
     let mut out = String::new();
     write_fields(of, fields, &mut out);
     out

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::at::At;
 use super::condition::Scene;
+use super::formats;
 use super::place::{Place, is_zero};
 use super::primitive::{Primitive, Shown};
 use super::{labels, shown};
-use crate::formats;
 
 /// Where findings go, and what the line changes about them.
 pub(super) struct Report<'r> {

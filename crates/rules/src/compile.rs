@@ -1,4 +1,4 @@
-//! Turns the blocks of the facts into plans. Everything that makes no sense is reported; a test demands that nothing is.
+//! Turns blocks of rules into plans. Everything that makes no sense is reported.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,18 +7,19 @@ use pawl_schema::{FieldRef, ObjectRef, Schema, TypeRef};
 use super::Rules;
 use super::condition::Condition;
 use super::fill::{Child, DefaultLine, Fill, Gates};
-use super::kind::{Create, Given, Keep, Kind, Step, UpdateLine, UpdateRule, Warn};
+use super::kind::{Create, Given, Keep, KindRules, Step, UpdateLine, UpdateRule, Warn};
 use super::line::CheckLine;
 use super::place::Place;
 use super::plan::{Descend, Member, Op, Plan, PlanId, Shape, Union, element};
 use super::primitive::Context;
 use super::words::{Blocks, Line, Modifiers};
-use crate::{hooks, resource, types};
+use super::{Hooks, Subject};
 
 const NO_SUCH_HOOK: &str = "no such function";
 
 pub(super) struct Compiler {
     schema: &'static Schema,
+    hooks: Hooks,
     blocks: Blocks,
     /// The types at or below which something is checked, filled in, or gated.
     checked: HashSet<&'static str>,
@@ -32,10 +33,14 @@ pub(super) struct Compiler {
 }
 
 impl Compiler {
-    pub fn run() -> (Rules, Vec<String>) {
+    pub fn run(
+        texts: &[&'static str],
+        schema: &'static Schema,
+        subjects: &[Subject],
+        hooks: Hooks,
+    ) -> Result<Rules, Vec<String>> {
         let mut errors = Vec::new();
-        let blocks = Blocks::read(&mut errors);
-        let schema = types::schema();
+        let blocks = Blocks::read(texts, &mut errors);
         let parents = parents(schema);
         let reach = |starts: &[&str]| -> HashSet<&'static str> {
             let of_interest = |lines: &&Vec<&str>| lines.iter().any(|l| starts.iter().any(|s| l.starts_with(s)));
@@ -56,6 +61,7 @@ impl Compiler {
         let (checked, filled, gated) = (reach(&["check ", "descend "]), reach(&["default "]), reach(&["disabled "]));
         let mut compiler = Self {
             schema,
+            hooks,
             checked,
             filled,
             gated,
@@ -66,24 +72,21 @@ impl Compiler {
             rules: Rules::default(),
             errors,
         };
-        compiler.kinds();
+        compiler.kinds(subjects);
         compiler.leftovers();
-        (compiler.rules, compiler.errors)
+        if compiler.errors.is_empty() { Ok(compiler.rules) } else { Err(compiler.errors) }
     }
 
-    fn kinds(&mut self) {
+    fn kinds(&mut self, subjects: &[Subject]) {
         let mut names: Vec<&'static str> = self.blocks.kinds.keys().filter(|n| !n.contains('#')).copied().collect();
-        for resource in resource::builtin() {
-            let name = resource.facts.type_name.as_str();
-            if !self.blocks.kinds.contains_key(name) {
-                names.push(name);
-            }
-        }
+        names.extend(subjects.iter().map(|s| s.type_name).filter(|name| !self.blocks.kinds.contains_key(name)));
+        let status: HashMap<&str, &'static [String]> = subjects.iter().map(|s| (s.type_name, s.status)).collect();
         for name in names {
             let type_name = name.split_once('/').map_or(name, |(name, _)| name);
             match self.schema.named(type_name) {
                 Some(of) => {
-                    let kind = self.kind(name, type_name, of);
+                    let mut kind = self.kind(name, type_name, of);
+                    kind.status = status.get(type_name).copied().unwrap_or_default();
                     self.rules.kinds.insert(name, kind);
                 }
                 None => self.errors.push(format!("kind {name}: no such type")),
@@ -106,13 +109,14 @@ impl Compiler {
         }
     }
 
-    fn kind(&mut self, name: &'static str, type_name: &'static str, own: TypeRef<'static>) -> Kind {
+    fn kind(&mut self, name: &'static str, type_name: &'static str, own: TypeRef<'static>) -> KindRules {
         let lines = self.blocks.kinds.get(name).cloned().unwrap_or_default();
         let is_sub = name.contains('/');
         let form = lines.iter().find_map(|line| line.strip_prefix("form ")).unwrap_or(type_name);
         let of = self.schema.named(form).unwrap_or(own);
-        let mut kind = Kind {
+        let mut kind = KindRules {
             of,
+            status: &[],
             defaults: Vec::new(),
             fill: if is_sub { None } else { self.fill(type_name, own) },
             gates: self.gates(type_name, own),
@@ -150,7 +154,7 @@ impl Compiler {
         kind
     }
 
-    fn kind_line(&mut self, kind: &mut Kind, word: &str, rest: &'static str) -> Result<(), String> {
+    fn kind_line(&mut self, kind: &mut KindRules, word: &str, rest: &'static str) -> Result<(), String> {
         let cx = Context { block: kind.of, of: kind.of };
         let line = Line::read(rest);
         match (word, line.words.as_slice()) {
@@ -162,13 +166,15 @@ impl Compiler {
             ("owns", fields) => kind.owns = Some(fields.to_vec()),
             ("steps", ["create", steps @ ..]) => kind.on_create = steps_of(steps)?,
             ("steps", ["update", steps @ ..]) => kind.on_update = steps_of(steps)?,
-            ("create", ["check", "fn", name]) => kind.create_checks.push(hooks::check(name).ok_or(NO_SUCH_HOOK)?),
-            ("create", _) => kind.creates.push(create_line(cx, &line)?),
-            ("update", ["set", "fn", name]) => kind.keeps.push(Keep::Hook(hooks::keep(name).ok_or(NO_SUCH_HOOK)?)),
+            ("create", ["check", "fn", name]) => kind.create_checks.push((self.hooks.check)(name).ok_or(NO_SUCH_HOOK)?),
+            ("create", _) => kind.creates.push(create_line(cx, self.hooks, &line)?),
+            ("update", ["set", "fn", name]) => {
+                kind.keeps.push(Keep::Hook((self.hooks.keep)(name).ok_or(NO_SUCH_HOOK)?))
+            }
             ("update", ["keep", "metadata"]) => kind.keeps.push(Keep::Metadata),
             ("update", ["keep", path]) => kind.keeps.push(Keep::Place(Place::parse(cx.block, path)?)),
-            ("update", _) => kind.updates.push(update_line(cx, &line)?),
-            ("warn", ["fn", name]) => kind.warns.push(Warn::Hook(hooks::warn(name).ok_or(NO_SUCH_HOOK)?)),
+            ("update", _) => kind.updates.push(update_line(cx, self.hooks, &line)?),
+            ("warn", ["fn", name]) => kind.warns.push(Warn::Hook((self.hooks.warn)(name).ok_or(NO_SUCH_HOOK)?)),
             ("warn", [path]) => {
                 let place = Place::parse(cx.block, path)?;
                 let text = line.detail.ok_or("a warning without a text")?;
@@ -253,7 +259,7 @@ impl Compiler {
         let line = Line::read(rest);
         match (word, line.words.as_slice()) {
             ("check", ["fn", name]) => {
-                ops.push(Op::Hook(hooks::check(name).ok_or(NO_SUCH_HOOK)?, condition(cx, &line)?));
+                ops.push(Op::Hook((self.hooks.check)(name).ok_or(NO_SUCH_HOOK)?, condition(cx, &line)?));
             }
             ("check", [path, "unchanged", "stop"]) => {
                 ops.push(Op::Unchanged(Place::parse(of, path)?));
@@ -322,7 +328,7 @@ impl Compiler {
         let line = Line::read(rest);
         let place = |path: &'static str| Place::parse(of, path);
         Ok(match line.words.as_slice() {
-            ["fn", name] => DefaultLine::Hook(hooks::fill(name).ok_or(NO_SUCH_HOOK)?),
+            ["fn", name] => DefaultLine::Hook((self.hooks.fill)(name).ok_or(NO_SUCH_HOOK)?),
             ["drop", path] => DefaultLine::Drop(place(path)?, condition(cx, &line)?),
             [path, "=", from] => DefaultLine::Copy(place(path)?, place(from)?, condition(cx, &line)?),
             [path, json] => DefaultLine::Set(place(path)?, given(json)?, condition(cx, &line)?),
@@ -458,9 +464,9 @@ fn steps_of(words: &[&str]) -> Result<Vec<Step>, String> {
     words.iter().map(step).collect()
 }
 
-fn create_line(cx: Context, line: &Line) -> Result<Create, String> {
+fn create_line(cx: Context, hooks: Hooks, line: &Line) -> Result<Create, String> {
     Ok(match line.words.as_slice() {
-        ["fn", name] => Create::Fill(hooks::fill(name).ok_or(NO_SUCH_HOOK)?),
+        ["fn", name] => Create::Fill((hooks.fill)(name).ok_or(NO_SUCH_HOOK)?),
         ["drop", path] => Create::Drop(Place::parse(cx.block, path)?),
         ["user", field] => Create::User(field),
         [path, json] => Create::Set(Place::parse(cx.block, path)?, given(json)?, condition(cx, line)?),
@@ -468,12 +474,12 @@ fn create_line(cx: Context, line: &Line) -> Result<Create, String> {
     })
 }
 
-fn update_line(cx: Context, line: &Line) -> Result<UpdateLine, String> {
+fn update_line(cx: Context, hooks: Hooks, line: &Line) -> Result<UpdateLine, String> {
     let mut words = line.words.clone();
     let modifiers = Modifiers::take(&mut words)?;
     let place = |path: &'static str| Place::parse(cx.block, path);
     let rule = match words.as_slice() {
-        ["fn", name] => UpdateRule::Hook(hooks::update(name).ok_or(NO_SUCH_HOOK)?),
+        ["fn", name] => UpdateRule::Hook((hooks.update)(name).ok_or(NO_SUCH_HOOK)?),
         ["immutable", path] => UpdateRule::Immutable(place(path)?),
         ["once", path] => UpdateRule::Once(place(path)?),
         ["forbidden", path] => UpdateRule::Forbidden(place(path)?),

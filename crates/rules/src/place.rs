@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+pub(super) use pawl_meta::read::is_zero;
 use pawl_schema::{Scalar, TypeKind, TypeRef};
 use serde_json::{Map, Value};
 
@@ -142,18 +143,6 @@ fn walk<'v>(
                 walk(rest, false, Some(item), before, &at.index(index), f);
             }
         }
-    }
-}
-
-/// Whether Go would call a value zero.
-pub(crate) fn is_zero(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Bool(truth) => !truth,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
     }
 }
 
