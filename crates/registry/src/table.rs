@@ -114,7 +114,8 @@ impl Table {
         for resource in resources {
             let served = self.made(resource, revision);
             let facts = &served.resource.facts;
-            let before = self.find(&facts.group, &facts.version, &facts.plural).cloned();
+            let key = name(&facts.group, &facts.version, &facts.plural);
+            let before = self.by_name.insert(key, Arc::clone(&served));
             let place = before.and_then(|before| self.served.iter_mut().find(|other| Arc::ptr_eq(other, &before)));
             match place {
                 Some(place) => *place = served,
