@@ -76,7 +76,10 @@ pub(crate) fn table(
     let definitions: Vec<Value> = columns
         .definitions()
         .iter()
-        .map(|c| json!({"name": c.name, "type": c.kind, "format": c.format, "description": c.description, "priority": c.priority}))
+        .map(|c| {
+            json!({"name": c.name, "type": c.kind, "format": c.format, "description": c.description,
+                "priority": c.priority})
+        })
         .collect();
     let api_version = if accepted.beta { "meta.k8s.io/v1beta1" } else { "meta.k8s.io/v1" };
     let mut objects: Vec<(Value, &Entry, &Readable)> = rows
