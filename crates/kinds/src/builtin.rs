@@ -221,7 +221,7 @@ impl Behaviour for Builtin {
     }
 
     fn forms(&self) -> Option<&dyn Forms> {
-        self.forms.map(|forms| forms as &dyn Forms)
+        self.forms
     }
 }
 

@@ -134,14 +134,14 @@ pub struct ScalePaths {
     pub spec_replicas: String,
     pub status_replicas: String,
     /// A label selector, or a text that is one already.
-    pub selector: String,
+    pub selector: Option<String>,
 }
 
 impl Default for ScalePaths {
     fn default() -> Self {
         let [spec_replicas, status_replicas, selector] =
             ["spec.replicas", "status.replicas", "spec.selector"].map(str::to_owned);
-        Self { spec_replicas, status_replicas, selector }
+        Self { spec_replicas, status_replicas, selector: Some(selector) }
     }
 }
 

@@ -70,7 +70,8 @@ fn scale_of(served: &Served, object: &Object) -> Object {
     }
     let mut status = Map::new();
     status.insert("replicas".to_owned(), json!(number(&paths.status_replicas)));
-    let selector = selector_text(pawl_meta::object::at(object, &paths.selector));
+    let selector = paths.selector.as_deref().and_then(|path| pawl_meta::object::at(object, path));
+    let selector = selector_text(selector);
     if !selector.is_empty() {
         status.insert("selector".to_owned(), json!(selector));
     }

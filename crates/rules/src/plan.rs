@@ -69,8 +69,8 @@ pub(super) struct Member {
     pub always: bool,
 }
 
-/// The objects at a node: how they are wrapped and what they are.
-pub(super) fn element<'s>(of: TypeRef<'s>) -> Option<(Shape, TypeRef<'s>, ObjectRef<'s>)> {
+/// The objects of a type: how they are wrapped and what they are.
+pub(super) fn element(of: TypeRef<'_>) -> Option<(Shape, TypeRef<'_>, ObjectRef<'_>)> {
     let (shape, inner) = match of.kind() {
         TypeKind::Object(_) => (Shape::One, of),
         TypeKind::List(item) => (Shape::Items, item),

@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
+use crate::{ObjectRef, TypeKind, TypeRef};
+
 /// The place of a node in the schema that a [`SchemaBuilder`] makes. It is good for that builder alone: a finished schema is
 /// walked by [`crate::TypeRef`], which never parts from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -257,6 +259,49 @@ impl SchemaBuilder {
     pub fn define(&mut self, name: &str, node: Node) -> NodeId {
         let id = self.reference(name);
         if let Some(slot) = self.nodes.get_mut(id.0 as usize) {
+            *slot = Some(node);
+        }
+        id
+    }
+
+    /// Takes over a type of a finished schema with everything that it is made of. Named types keep their names; one that has
+    /// been defined here already stays as it is.
+    pub fn copy(&mut self, of: TypeRef<'_>) -> NodeId {
+        self.copy_node(of, &mut HashMap::new())
+    }
+
+    fn copy_node<'s>(&mut self, of: TypeRef<'s>, copied: &mut HashMap<TypeRef<'s>, NodeId>) -> NodeId {
+        if let Some(id) = copied.get(&of) {
+            return *id;
+        }
+        let name = of.object().map(ObjectRef::name).filter(|name| of.schema().named(name) == Some(of));
+        if let Some(id) = name.filter(|name| self.defined(name).is_some()).and_then(|name| self.names.get(name)) {
+            return *id;
+        }
+        // Types may be made of themselves: their place is known before they are.
+        let id = match name {
+            Some(name) => self.reference(name),
+            None => {
+                self.nodes.push(None);
+                NodeId(u32::try_from(self.nodes.len() - 1).unwrap_or(u32::MAX))
+            }
+        };
+        copied.insert(of, id);
+        let mut node = of.node().clone();
+        node.kind = match of.kind() {
+            TypeKind::Object(object) => {
+                let mut shape = object.object.clone();
+                for (field, original) in shape.fields.iter_mut().zip(object.fields()) {
+                    field.node = self.copy_node(original.of(), copied);
+                }
+                NodeKind::Object(shape)
+            }
+            TypeKind::Map(inner) => NodeKind::Map(self.copy_node(inner, copied)),
+            TypeKind::List(inner) => NodeKind::List(self.copy_node(inner, copied)),
+            TypeKind::Scalar(scalar) => NodeKind::Scalar(scalar),
+            TypeKind::Any => NodeKind::Any,
+        };
+        if let Some(slot) = self.nodes.get_mut(id.index()) {
             *slot = Some(node);
         }
         id

@@ -213,6 +213,30 @@ mod tests {
     }
 
     #[test]
+    fn a_type_is_taken_over_with_what_it_is_made_of() {
+        let mut builder = SchemaBuilder::new();
+        let text = builder.add(Node::new(NodeKind::Scalar(Scalar::String), "string"));
+        let own = builder.reference("t.Tree");
+        let below = builder.add(Node::new(NodeKind::List(own), "[]Tree"));
+        let fields = vec![Field::new("name", text), Field::new("below", below)];
+        builder.define("t.Tree", Node::new(NodeKind::Object(Object::new("t.Tree", fields)), "Tree"));
+        let trees = builder.build().unwrap();
+        let mut builder = SchemaBuilder::new();
+        builder.add(Node::new(NodeKind::Any, "first"));
+        let (once, again) =
+            (builder.copy(trees.named("t.Tree").unwrap()), builder.copy(trees.named("t.Tree").unwrap()));
+        assert_eq!(once, again);
+        let fields = vec![Field::new("tree", once)];
+        let root = builder.add(Node::new(NodeKind::Object(Object::new("", fields)), "root"));
+        let root = builder.build_type(root).unwrap();
+        let tree = root.as_ref().at("tree").unwrap();
+        assert_eq!(root.schema().named("t.Tree"), Some(tree));
+        let TypeKind::List(item) = tree.at("below").unwrap().kind() else { panic!("no list") };
+        assert_eq!(item, tree);
+        assert_eq!(&*tree.at("name").unwrap().node().go, "string");
+    }
+
+    #[test]
     fn an_id_of_another_builder_is_refused() {
         let mut elsewhere = SchemaBuilder::new();
         elsewhere.add(Node::new(NodeKind::Any, "x"));

@@ -82,7 +82,7 @@ fn boats() -> Resource {
         scale: ScalePaths {
             spec_replicas: "spec.crew".into(),
             status_replicas: "status.aboard".into(),
-            selector: "status.selector".into(),
+            selector: Some("status.selector".into()),
         },
         sub: vec![sub("status"), sub("scale")],
         ..Facts::default()
