@@ -34,7 +34,6 @@ pub use chain::{Dependencies, chain};
 pub use default_class::{DEFAULT_INGRESS_CLASS, DEFAULT_STORAGE_CLASS, DefaultClass};
 pub use default_toleration_seconds::DefaultTolerationSeconds;
 pub use namespace_lifecycle::NamespaceLifecycle;
-pub use not_enforced::not_enforced;
 pub use persistent_volume_claim_resize::PersistentVolumeClaimResize;
 pub use priority::Priority;
 pub use privileged_containers::NoPrivilegedContainers;
@@ -193,11 +192,8 @@ impl Chain {
         for plugin in &self.plugins {
             plugin.validate(attributes, object).await?;
         }
-        if attributes.operation == Operation::Create
-            && attributes.subresource.is_empty()
-            && let Some(text) = not_enforced(&attributes.resource.group, &attributes.resource.resource)
-        {
-            (attributes.warn)(text.to_owned());
+        for text in object.map(|object| not_enforced::warnings(attributes, object)).unwrap_or_default() {
+            (attributes.warn)(text);
         }
         Ok(())
     }

@@ -13,6 +13,10 @@ use crate::error::PatchError;
 pub const MAX_OPERATIONS: usize = 10_000;
 /// What all `copy` operations of a patch may add to a document, in bytes of JSON.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
+/// And in bytes of memory: short text can be a large object.
+const MAX_BUILT: usize = 96 << 20;
+/// How many values all operations of a patch may look at or move to other places.
+const MAX_WORK: usize = 50_000_000;
 /// No object is nested deeper, and no patch may nest one deeper.
 const MAX_DEPTH: usize = 400;
 
@@ -79,7 +83,7 @@ impl Patch {
 
     /// Applies the operations one after the other, all or none.
     pub fn apply(self, doc: Value) -> Result<Value, PatchError> {
-        let mut patching = Patching { doc, copied: 0 };
+        let mut patching = Patching { doc, copied: 0, built: 0, work: 0 };
         for operation in self.0 {
             patching.operate(operation).map_err(PatchError::Inapplicable)?;
         }
@@ -90,6 +94,8 @@ impl Patch {
 struct Patching {
     doc: Value,
     copied: usize,
+    built: usize,
+    work: usize,
 }
 
 impl Patching {
@@ -113,34 +119,53 @@ impl Patching {
     }
 
     fn add(&mut self, path: &str, value: Value) -> Result<(), String> {
-        if path.matches('/').count() + depth(&value) > MAX_DEPTH {
-            return Err("exceeded max depth".to_owned());
-        }
-        match self.find_mut(path)? {
+        self.check_depth(path, &value)?;
+        let moved = match self.find_mut(path)? {
             (Value::Object(map), key) => {
                 map.insert(key, value);
+                0
             }
-            (Value::Array(items), key) if key == "-" => items.push(value),
+            (Value::Array(items), key) if key == "-" => {
+                items.push(value);
+                0
+            }
             (Value::Array(items), key) => {
                 let at = index(&key, items.len() + 1)?;
                 items.insert(at, value);
+                items.len() - at
             }
             _ => return Err(missing(path)),
-        }
-        Ok(())
+        };
+        self.work(moved)
     }
 
     fn remove(&mut self, path: &str) -> Result<Value, String> {
-        match self.find_mut(path)? {
+        let (removed, moved) = match self.find_mut(path)? {
             (Value::Object(map), key) => {
-                map.remove(&key).ok_or_else(|| format!("Unable to remove nonexistent key: {key}: missing value"))
+                let removed = map.remove(&key);
+                (removed.ok_or_else(|| format!("Unable to remove nonexistent key: {key}: missing value"))?, 0)
             }
             (Value::Array(items), key) => {
                 let at = index(&key, items.len())?;
-                Ok(items.remove(at))
+                (items.remove(at), items.len() - at)
             }
-            _ => Err(missing(path)),
-        }
+            _ => return Err(missing(path)),
+        };
+        self.work(moved)?;
+        Ok(removed)
+    }
+
+    /// Counts what an operation has to look at or to move.
+    fn work(&mut self, values: usize) -> Result<(), String> {
+        self.work = self.work.saturating_add(values);
+        if self.work > MAX_WORK { Err("the operations move too much".to_owned()) } else { Ok(()) }
+    }
+
+    fn check_depth(&mut self, path: &str, value: &Value) -> Result<(), String> {
+        let mut looked_at = 0;
+        let depth = depth(value, &mut looked_at);
+        self.work(looked_at)?;
+        if path.matches('/').count() + depth > MAX_DEPTH { Err("exceeded max depth".to_owned()) } else { Ok(()) }
     }
 
     fn replace(&mut self, path: &str, value: Value) -> Result<(), String> {
@@ -151,9 +176,7 @@ impl Patching {
             self.doc = value;
             return Ok(());
         }
-        if path.matches('/').count() + depth(&value) > MAX_DEPTH {
-            return Err("exceeded max depth".to_owned());
-        }
+        self.check_depth(path, &value)?;
         match self.find_mut(path)? {
             (Value::Object(map), key) => {
                 map.insert(key, value);
@@ -171,10 +194,15 @@ impl Patching {
 
     fn copy(&mut self, from: &str, path: &str) -> Result<(), String> {
         let value = match self.find_mut(from)? {
-            (Value::Object(map), key) => map.get(&key).cloned().unwrap_or(Value::Null),
-            (Value::Array(items), key) => items.get(index(&key, items.len())?).cloned().unwrap_or(Value::Null),
+            (Value::Object(map), key) => map.get(&key).unwrap_or(&Value::Null),
+            (Value::Array(items), key) => items.get(index(&key, items.len())?).unwrap_or(&Value::Null),
             _ => return Err(missing(from)),
         };
+        let (size, value) = (pawl_schema::built::size(value), value.clone());
+        self.built += size;
+        if self.built > MAX_BUILT {
+            return Err(format!("Unable to complete the copies of {} bytes", self.built));
+        }
         self.copied += serde_json::to_string(&value).map_or(0, |text| text.len());
         if self.copied > MAX_COPIED {
             return Err(format!(
@@ -258,10 +286,11 @@ fn index(key: &str, len: usize) -> Result<usize, String> {
     }
 }
 
-fn depth(value: &Value) -> usize {
+fn depth(value: &Value, looked_at: &mut usize) -> usize {
+    *looked_at += 1;
     match value {
-        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(map) => 1 + map.values().map(|value| depth(value, looked_at)).max().unwrap_or(0),
+        Value::Array(items) => 1 + items.iter().map(|value| depth(value, looked_at)).max().unwrap_or(0),
         _ => 0,
     }
 }

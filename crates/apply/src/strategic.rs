@@ -6,6 +6,8 @@
 
 mod lists;
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use pawl_meta::go;
@@ -119,7 +121,8 @@ fn retain_keys(doc: &mut Map<String, Value>, patch: &mut Map<String, Value>) -> 
     let Some(retained) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let malformed = || PatchError::Malformed("invalid patch format of retainKeys".to_owned());
     let retained = retained.as_array().ok_or_else(malformed)?;
-    let is_retained = |name: &str| retained.iter().any(|key| key.as_str() == Some(name));
+    let retained: HashSet<&str> = retained.iter().filter_map(Value::as_str).collect();
+    let is_retained = |name: &str| retained.contains(name);
     let sets = |(name, value): &(&String, &Value)| {
         !value.is_null() && !name.starts_with(DELETE_FROM_LIST) && !name.starts_with(ELEMENT_ORDER)
     };

@@ -7,6 +7,7 @@ pub mod bootstrap;
 pub mod covers;
 pub mod escalation;
 mod index;
+mod lookup;
 pub mod reconcile;
 mod rule;
 

@@ -1,5 +1,7 @@
-//! Many watches that nothing happens to, and long lists in both encodings. `cargo bench --package pawl --bench scale`
-//! prints what they cost; nothing is asserted. Other work on the machine spoils the figures.
+//! Many watches that nothing happens to, long lists in both encodings, many watches that resume far behind, and many
+//! objects with pages of a state that has passed. `cargo bench --package pawl --bench scale` prints what they cost, and
+//! `-- resuming` (or another name below) only that; nothing is asserted. Other work on the machine spoils the figures.
+//! `PAWL_BENCH_OBJECTS` is how many objects are many.
 #![allow(clippy::restriction, reason = "a benchmark prints, and says when it cannot run")]
 
 #[path = "../tests/server/mod.rs"]
@@ -11,7 +13,7 @@ use bytes::Bytes;
 use futures::stream::{self, StreamExt};
 use http::Request;
 use http::header::ACCEPT;
-use serde_json::json;
+use serde_json::{Value, json};
 use server::{Client, Place, Protocol};
 
 const WATCHES: usize = 10_000;
@@ -25,8 +27,148 @@ async fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
-    idle_watches().await;
-    long_lists().await;
+    let chosen = |name: &str| {
+        let mut names = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).peekable();
+        names.peek().is_none() || names.any(|chosen| chosen == name)
+    };
+    if chosen("idle") {
+        idle_watches().await;
+    }
+    if chosen("lists") {
+        long_lists().await;
+    }
+    if chosen("resuming") {
+        resuming_watches().await;
+    }
+    if chosen("objects") {
+        many_objects().await;
+    }
+}
+
+const CONFIGMAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+/// An object of some 2,400 bytes.
+fn configmap(number: usize, round: usize) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("c-{number}"), "labels": {"app": "a"}},
+        "data": {"round": round.to_string(), "filling": "x".repeat(1_960)}})
+}
+
+async fn each<F: Future<Output = ()>>(numbers: std::ops::Range<usize>, work: impl Fn(usize) -> F) {
+    stream::iter(numbers).map(work).buffer_unordered(128).for_each(|()| async {}).await;
+}
+
+async fn newest(client: &Client) -> String {
+    let list = client.get(&format!("{CONFIGMAPS}?limit=1")).await.unwrap().expect(200);
+    list["metadata"]["resourceVersion"].as_str().unwrap().to_owned()
+}
+
+/// 1,000 watches that resume 100,000 events behind.
+async fn resuming_watches() {
+    const OBJECTS: usize = 1_000;
+    const ROUNDS: usize = 100;
+    let mut place = Place::new();
+    let server = place.start().await;
+    let clients: Vec<Client> = (0..CONNECTIONS).map(|_| place.client(Protocol::Http2)).collect();
+    let client = &clients[0];
+    each(0..OBJECTS, |i| async move { drop(client.post(CONFIGMAPS, &configmap(i, 0)).await.unwrap().expect(201)) })
+        .await;
+    let start = newest(client).await;
+    for round in 1..=ROUNDS {
+        let path = |i: usize| format!("{CONFIGMAPS}/c-{i}");
+        each(0..OBJECTS, |i| async move {
+            drop(client.put(&path(i), &configmap(i, round)).await.unwrap().expect(200));
+        })
+        .await;
+    }
+    for client in &clients {
+        client.get("/readyz").await.unwrap();
+    }
+    let idle = server.resident();
+    let path = format!("{CONFIGMAPS}?watch=true&resourceVersion={start}");
+    let began = Instant::now();
+    let one = |client: &Client| {
+        let path = path.clone();
+        let opening = async move { client.watch(&path).await.unwrap() };
+        async move {
+            let mut watch = opening.await;
+            let first = watch.next().await.unwrap().unwrap();
+            assert_ne!(first["type"], "ERROR", "{first}");
+            // From here on the client is slow.
+            (began.elapsed(), watch)
+        }
+    };
+    let all = clients.iter().flat_map(|client| (0..10).map(move |_| client)).map(one);
+    let watches = futures::future::join_all(all).await;
+    let most = server.resident();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let slowest = watches.iter().map(|(first, _)| *first).max().unwrap();
+    println!(
+        "{} watches that resume {} events behind: the last has its first event after {:.2} s; {:.0} MB more resident, {:.0} \
+         MB two seconds later; {}",
+        watches.len(),
+        OBJECTS * ROUNDS,
+        slowest.as_secs_f64(),
+        most.saturating_sub(idle) as f64 / 1e3,
+        server.resident().saturating_sub(idle) as f64 / 1e3,
+        server.proc("status").lines().find(|line| line.starts_with("Threads")).unwrap()
+    );
+    // All they missed, for one of them.
+    let mut watch = watches.into_iter().next().unwrap().1;
+    for _ in 1..OBJECTS * ROUNDS {
+        assert_ne!(watch.next().await.unwrap().unwrap()["type"], "ERROR");
+    }
+    println!("one of them has all after {:.2} s", began.elapsed().as_secs_f64());
+    server.stop().await;
+}
+
+/// A million objects: what they take, and what a page of a state that has passed costs among them.
+async fn many_objects() {
+    let many = server::setting("PAWL_BENCH_OBJECTS").map_or(1_000_000, |many| many as usize);
+    let mut place = Place::new();
+    let server = place.start().await;
+    let client = &place.client(Protocol::Http2);
+    let began = Instant::now();
+    each(0..many, |i| async move { drop(client.post(CONFIGMAPS, &configmap(i, 0)).await.unwrap().expect(201)) }).await;
+    let took = began.elapsed();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    println!(
+        "{many} objects of {} bytes: {:.0} MB resident after creating them, {:.0}/s",
+        client.get(&format!("{CONFIGMAPS}/c-0")).await.unwrap().body.len(),
+        server.resident() as f64 / 1e3,
+        many as f64 / took.as_secs_f64()
+    );
+    let page = client.get(&format!("{CONFIGMAPS}?limit=500")).await.unwrap().expect(200);
+    let token = page["metadata"]["continue"].as_str().unwrap().to_owned();
+    // More than the ring holds.
+    each(0..5_000, |i| async move {
+        drop(client.put(&format!("{CONFIGMAPS}/c-{i}"), &configmap(i, 1)).await.unwrap().expect(200));
+    })
+    .await;
+    const PAGES: u32 = 20;
+    let (began, busy) = (Instant::now(), server.cpu());
+    for _ in 0..PAGES {
+        client.get(&format!("{CONFIGMAPS}?limit=500&continue={token}")).await.unwrap().expect(200);
+    }
+    println!(
+        "a page beyond the ring among them: {:.1} ms, {:.1} ms of CPU on all threads",
+        began.elapsed().as_secs_f64() * 1e3 / f64::from(PAGES),
+        (server.cpu() - busy).as_secs_f64() * 1e3 / f64::from(PAGES)
+    );
+    let before = server.resident();
+    let listed =
+        client.send(Request::get(CONFIGMAPS).header(ACCEPT, "application/vnd.kubernetes.protobuf"), Bytes::new());
+    let listed = listed.await.unwrap().body.len();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    println!(
+        "all of them as protobuf: {:.0} MB, of which {:.0} MB stay resident",
+        listed as f64 / 1e6,
+        server.resident().saturating_sub(before) as f64 / 1e3
+    );
+    server.stop().await;
+    let server = place.start().await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    println!("{:.0} MB resident after a restart", server.resident() as f64 / 1e3);
+    server.stop().await;
 }
 
 async fn idle_watches() {

@@ -252,3 +252,55 @@ async fn who_ignores_liens_leaves_a_trace() {
     assert_eq!(notes, [none, none, &one, none, &all]);
     assert_eq!(records[2][0]["user"]["username"], "root");
 }
+
+/// A namespace that goes takes along what liens hold. Who reads the log learns which liens, and whose deletion it was.
+#[tokio::test(flavor = "multi_thread")]
+async fn liens_that_a_namespace_takes_along_are_named() {
+    let mut audited = Audited::start(json!([{"level": "Metadata"}]), &[]).await;
+    let namespace = "/api/v1/namespaces/n";
+    audited.send("-", Method::POST, "/api/v1/namespaces", &json!({"metadata": {"name": "n"}})).await.expect(201);
+    for (name, liens) in [("held", json!(["x.y/1", "x.y/2"])), ("free", json!([]))] {
+        let object = json!({"metadata": {"name": name, "liens": liens}});
+        audited.send("-", Method::POST, &format!("{namespace}/configmaps"), &object).await.expect(201);
+    }
+    audited.send("-", Method::DELETE, namespace, &Value::Null).await.expect(200);
+    let client = &audited.client;
+    let gone = async || match client.get(namespace).await?.code {
+        404 => Ok(()),
+        _ => Err("the namespace is still there".into()),
+    };
+    audited.server.until(gone).await.unwrap();
+    let (_, text) = audited.stop().await;
+    let all: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let controller = "system:serviceaccount:kube-system:namespace-controller";
+    let records: Vec<&Value> = all.iter().filter(|record| record["user"]["username"] == controller).collect();
+    let [record] = records.as_slice() else { panic!("one record is expected: {records:?}") };
+    let reference = json!({"resource": "configmaps", "namespace": "n", "name": "held", "apiVersion": "v1"});
+    assert_eq!((&record["verb"], &record["objectRef"]), (&json!("delete"), &reference));
+    assert_eq!(record["annotations"]["apiserver.k8s.io/ignored-liens"], "n/held: x.y/1, x.y/2");
+    assert_eq!(record["annotations"]["apiserver.k8s.io/namespace-deleted-by"], "root");
+}
+
+/// How many records were lost, as the metrics tell.
+async fn lost(client: &Client) -> Result<u64, server::Failure> {
+    let answer = client.get("/metrics").await?;
+    let text = String::from_utf8_lossy(&answer.body).into_owned();
+    let line = text.lines().find_map(|line| line.strip_prefix("apiserver_audit_error_total{plugin=\"log\"} "));
+    Ok(line.ok_or("there is no such metric")?.parse()?)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_that_are_lost_are_counted() {
+    let audited = Audited::start(json!([{"level": "Metadata"}]), &[]).await;
+    assert_eq!(lost(&audited.client).await.unwrap(), 0);
+    audited.stop().await;
+    // Every write to this one fails; the last flag of a name counts.
+    let mut audited = Audited::start(json!([{"level": "Metadata"}]), &["--audit-log-path=/dev/full"]).await;
+    let client = &audited.client;
+    let counted = async || match lost(client).await? {
+        0 => Err("nothing was lost".into()),
+        _ => Ok(()),
+    };
+    audited.server.until(counted).await.unwrap();
+    audited.server.stop().await;
+}

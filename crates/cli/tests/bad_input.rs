@@ -422,6 +422,53 @@ async fn bytes_that_are_no_http1() {
     finish(&place, server).await;
 }
 
+/// Two servers in a row must not disagree on whom a request is for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_names_one_host() {
+    let (place, server, _) = start().await;
+    let client = place.anonymous(Protocol::Http1);
+    for (hosts, version, expect) in [
+        ("Host: a\r\n", "1.1", "HTTP/1.1 200 OK"),
+        ("", "1.0", "HTTP/1.0 200 OK"),
+        ("", "1.1", "400 Bad Request: missing required Host header"),
+        ("Host: a\r\nHost: b\r\n", "1.1", "400 Bad Request: too many Host headers"),
+        ("Host: a\r\nHost: a\r\n", "1.1", "400 Bad Request: too many Host headers"),
+    ] {
+        let request = format!("GET /livez HTTP/{version}\r\n{hosts}Connection: close\r\n\r\n");
+        let mut stream = client.connect().await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        // The server ends the connection, one way or another.
+        let _ = tokio::time::timeout(DEADLINE, stream.read_to_end(&mut answer)).await.unwrap();
+        let text = String::from_utf8_lossy(&answer);
+        assert!(text.contains(expect), "{hosts:?}: {text}");
+    }
+    finish(&place, server).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn times_that_no_clock_can_tell() {
+    let (place, server, client) = start().await;
+    for seconds in
+        ["9223372036854775807", "9223372036854775808", "-1", "-9223372036854775808", "0", "1e9", "4294967296"]
+    {
+        for path in [
+            format!("{CONFIG_MAPS}?watch=1&timeoutSeconds={seconds}"),
+            format!("/api/v1/watch/namespaces/bad/configmaps?timeoutSeconds={seconds}"),
+        ] {
+            let response = client.open(Request::get(&path), Bytes::new()).await.unwrap();
+            assert!(matches!(response.status().as_u16(), 200 | 400), "{path}: {response:?}");
+        }
+        client.get(&format!("{CONFIG_MAPS}?timeoutSeconds={seconds}")).await.unwrap();
+        client.get(&format!("{CONFIG_MAPS}?timeout={seconds}s")).await.unwrap();
+    }
+    let path = format!("{CONFIG_MAPS}/x?gracePeriodSeconds=9223372036854775807");
+    client.post(CONFIG_MAPS, &json!({"metadata": {"name": "x"}})).await.unwrap().expect(201);
+    check_status(&path, &client.delete(&path).await.unwrap(), 422, "Invalid");
+    client.delete(&format!("{CONFIG_MAPS}/x")).await.unwrap().expect(200);
+    finish(&place, server).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn bytes_that_are_no_http2() {
     let (place, server, client) = start().await;

@@ -5,7 +5,7 @@
 mod server;
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
 use server::{Place, Protocol, Server, pawl};
@@ -31,7 +31,10 @@ async fn what_is_not_known_or_not_safe_is_refused() {
         (&["serve", "--insecure-port=0"], "unknown flag: --insecure-port"),
         (&["serve", "--data-dir"], "flag needs an argument: --data-dir"),
         (&["serve", "again"], "unknown command \"again\""),
-        (&["sreve"], "unknown command \"sreve\""),
+        (&["sreve"], "unknown command \"sreve\" for \"pawl\", did you mean \"serve\"?"),
+        (&["serve", "--secure-prot=1"], "unknown flag: --secure-prot, did you mean --secure-port?"),
+        (&["serve", "--controllers=namespace-controler"], "did you mean \"namespace-controller\"?"),
+        (&["serve", "--feature-gates=InUseProtecton=true"], "did you mean InUseProtection?"),
         (&["serve", "--encryption-provider-config=x.yaml"], "--encryption-provider-config"),
         (&["serve", "--oidc-issuer-url=https://example.com"], "--oidc-issuer-url"),
         (&["serve", "--authentication-token-webhook-config-file=x"], "--authentication-token-webhook-config-file"),
@@ -47,9 +50,43 @@ async fn what_is_not_known_or_not_safe_is_refused() {
         (&["serve", "--feature-gates=AllAlpha=perhaps"], "--feature-gates"),
         (&["serve", "--logging-format=xml"], "--logging-format"),
         (&["serve", "--tls-cert-file=x.crt"], "--tls-private-key-file"),
+        (&["serve", "--audit-log-mode=blocking-strict"], "--audit-log-mode=blocking-strict"),
+        (&["serve", "--audit-log-mode=sometimes"], "invalid audit log mode sometimes"),
+        (&["serve", "--audit-policy-file=nowhere.yaml"], "nowhere.yaml"),
+        (&["serve", "--disable-http2-serving=perhaps"], "--disable-http2-serving"),
+        (&["serve", "--request-timeout=99999999h"], "--request-timeout"),
     ] {
         refused(arguments, why).await;
     }
+}
+
+fn mode(path: &std::path::Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_secret_is_closed_to_others() {
+    let mut place = Place::new();
+    place.start().await.stop().await;
+    let key = place.path("given.key");
+    fs::copy(place.data().join("pki/sa.key"), &key).unwrap();
+    let store = place.data().join("store");
+    let own = ["pki/ca.key", "pki/admin.key", "pki/sa.key", "pki/apiserver.key", "admin.kubeconfig"];
+    let own = own.map(|name| place.data().join(name));
+    assert_eq!(mode(&store), 0o700, "nobody else looks into a new store");
+    for (path, open) in
+        own.iter().map(|path| (path, 0o644)).chain([(&key, 0o644), (&store, 0o755), (&place.data(), 0o777)])
+    {
+        fs::set_permissions(path, fs::Permissions::from_mode(open)).unwrap();
+    }
+    let server = place.start_flagged(&[&format!("--service-account-signing-key-file={}", key.display())]).await;
+    assert!(own.iter().all(|path| mode(path) == 0o600));
+    assert_eq!((mode(&key), mode(&store), mode(&place.data())), (0o640, 0o700, 0o755));
+    for path in own.iter().chain([&key, &store]) {
+        let told = format!("{} was open to others", path.display());
+        assert!(server.log().contains(&told), "{told}: {}", server.log());
+    }
+    server.stop().await;
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ mod server;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use server::{Running, pawl};
+use server::{Protocol, Running, pawl};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
@@ -100,5 +100,44 @@ async fn old_tls_can_be_switched_off() {
     assert_eq!((speaks(&running, &TLS12).await, speaks(&running, &TLS13).await), (true, true));
     let running = running.restart(&["--tls-min-version=VersionTLS13"]).await;
     assert_eq!((speaks(&running, &TLS12).await, speaks(&running, &TLS13).await), (false, true));
+    running.stop().await;
+}
+
+/// Which protocol a server chooses of both.
+async fn chosen(running: &Running) -> Vec<u8> {
+    let mut roots = RootCertStore::empty();
+    let ca = std::fs::read(running.place.data().join("pki/ca.crt")).unwrap();
+    let ca = <rustls_pki_types::CertificateDer<'_> as rustls_pki_types::pem::PemObject>::from_pem_slice(&ca).unwrap();
+    roots.add(ca).unwrap();
+    let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let stream = TcpStream::connect(("127.0.0.1", running.place.port)).await.unwrap();
+    let stream = TlsConnector::from(Arc::new(config)).connect("127.0.0.1".try_into().unwrap(), stream).await.unwrap();
+    stream.get_ref().1.alpn_protocol().unwrap().to_vec()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn http2_can_be_switched_off() {
+    let running = Running::start(&[], &[]).await;
+    assert_eq!(chosen(&running).await, b"h2");
+    let running = running.restart(&["--disable-http2-serving"]).await;
+    assert_eq!(chosen(&running).await, b"http/1.1");
+    let client = running.place.client(Protocol::Http1);
+    client.get("/api/v1/namespaces").await.unwrap().expect(200);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_everything_is_allowed_nobody_is_anonymous() {
+    let flags = ["--authorization-mode=AlwaysAllow", "--anonymous-auth=true"];
+    let running = Running::start(&flags, &["alice"]).await;
+    let anonymous = running.place.anonymous(Protocol::Http2);
+    anonymous.get("/api/v1/secrets").await.unwrap().expect(401);
+    running.user("alice").get("/api/v1/secrets").await.unwrap().expect(200);
+    assert!(running.server.log().contains("--anonymous-auth counts as false"), "{}", running.server.log());
     running.stop().await;
 }

@@ -1,4 +1,5 @@
-//! Clients that mean harm, all at once: a client that means none notices nothing, and memory stays where it was.
+//! Clients that mean harm, all at once: a client that means none notices nothing, health is told throughout, and memory
+//! stays bounded.
 //!
 //! Five seconds by default; with `PAWL_SOAK_SECONDS` it goes on for so long.
 
@@ -6,6 +7,8 @@
 
 #[path = "flood/attacks.rs"]
 mod attacks;
+#[path = "flood/bodies.rs"]
+mod bodies;
 mod server;
 
 use std::sync::Arc;
@@ -13,14 +16,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use attacks::{ATTACKS, Attacker};
+use bodies::{NOBODY, TENANT, costly};
 use fastrand::Rng;
 use serde_json::json;
 use server::{Client, Failure, Protocol, Running, TOKEN, pause, seed, setting};
 
-/// Attackers of each kind at once.
-const ATTACKERS: usize = 12;
-/// How much more may be resident at any moment.
-const GROWTH: u64 = 50_000;
+/// How much more may be resident at any moment, in kilobytes: bodies, what is built of the two that are worked on, and
+/// answers that wait to be read.
+const GROWTH: u64 = 800_000;
+/// The user who means no harm.
+const WORKER: &str = "worker";
+/// Large objects that lists show, and the size of each.
+const LARGE: (usize, usize) = (20, 700_000);
 
 /// Makes, reads, changes, lists and deletes one object, again and again; gives how long each request took.
 async fn work(client: Client, name: String, until: Instant) -> Result<Vec<Duration>, Failure> {
@@ -59,22 +66,51 @@ async fn harm(attacker: Attacker, kind: usize, mut rng: Rng, until: Instant, cou
     }
 }
 
+/// Asks whether the server is alive, each time on a connection of its own.
+async fn look(client: Client, until: Instant) -> Result<usize, Failure> {
+    let mut looks = 0;
+    while Instant::now() < until {
+        client.get("/livez").await?.ok()?;
+        looks += 1;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Ok(looks)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_is_noticed_by_nobody() {
     let mut rng = Rng::with_seed(seed());
-    let running = Running::start(&[], &[]).await;
-    let client = |protocol| running.place.client(protocol);
+    let mut running = Running::start(&[], &[WORKER, NOBODY, TENANT]).await;
+    running.grant(WORKER, &["create", "get", "update", "list", "delete"], "configmaps").await;
+    for resource in ["configmaps", "services", "pods", "secrets"] {
+        running.grant(TENANT, &["create", "get", "list", "update", "patch"], resource).await;
+    }
+    let roles = json!({"metadata": {"name": "roles"}, "rules": [
+        {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles"], "verbs": ["create"]}]});
+    let rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/n";
+    running.admin.post(&format!("{rbac}/roles"), &roles).await.unwrap().expect(201);
+    let binding = json!({"metadata": {"name": "roles"}, "subjects": [{"kind": "User", "name": TENANT}],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "roles"}});
+    running.admin.post(&format!("{rbac}/rolebindings"), &binding).await.unwrap().expect(201);
+    let patched = json!({"metadata": {"name": "patched"}});
+    running.admin.post("/api/v1/namespaces/n/configmaps", &patched).await.unwrap().expect(201);
+    for i in 0..LARGE.0 {
+        let secret = json!({"metadata": {"name": format!("large-{i}")}, "stringData": {"k": "v".repeat(LARGE.1)}});
+        running.admin.post("/api/v1/namespaces/n/secrets", &secret).await.unwrap().expect(201);
+    }
+    let client = |protocol| running.place.anonymous(protocol).with_token(WORKER);
     // What a server needs once is not growth.
     let warm = Instant::now() + Duration::from_millis(500);
     work(client(Protocol::Http2), "warm".to_owned(), warm).await.unwrap();
     let before = running.server.resident();
+    let costly = costly(&mut rng).into();
 
     let until = Instant::now() + Duration::from_secs(setting("PAWL_SOAK_SECONDS").unwrap_or(5));
     let count: Arc<[AtomicUsize; ATTACKS.len()]> = Arc::default();
     let mut attackers = tokio::task::JoinSet::new();
     for kind in 0..ATTACKS.len() {
-        for _ in 0..ATTACKERS {
-            let attacker = Attacker::new(running.place.port, TOKEN);
+        for _ in 0..ATTACKS[kind].attackers() {
+            let attacker = Attacker::new(running.place.port, TOKEN, Arc::clone(&costly));
             attackers.spawn(harm(attacker, kind, rng.fork(), until, Arc::clone(&count)));
         }
     }
@@ -83,6 +119,7 @@ async fn a_flood_is_noticed_by_nobody() {
     for (protocol, name) in workers {
         at_work.spawn(work(client(protocol), name.to_owned(), until));
     }
+    let health = tokio::spawn(look(running.place.anonymous(Protocol::Http1), until));
     let mut most = before;
     while Instant::now() < until {
         most = most.max(running.server.resident());
@@ -92,12 +129,14 @@ async fn a_flood_is_noticed_by_nobody() {
     while let Some(done) = at_work.join_next().await {
         taken.extend(done.unwrap().unwrap_or_else(|error| panic!("the one who means no harm noticed: {error}")));
     }
+    let looks = health.await.unwrap().unwrap_or_else(|error| panic!("health was not told: {error}"));
     attackers.shutdown().await;
     taken.sort_unstable();
     for (kind, count) in ATTACKS.iter().zip(count.iter()) {
         println!("{kind:?}: {count:?}");
     }
     println!("{} requests, p99 {:?}", taken.len(), taken[taken.len() * 99 / 100]);
+    println!("{looks} looks at health, all well");
     println!("resident {before} kB, at most {most} kB");
     assert!(most.saturating_sub(before) < GROWTH, "resident {before} kB, then {most} kB");
     running.stop().await;

@@ -258,3 +258,19 @@ async fn the_issuer_is_told_to_service_accounts_only() {
     robot.get("/api/v1/secrets").await.unwrap().expect(403);
     server.stop().await;
 }
+
+/// Browsers hide a token among the protocols of a websocket. Other requests carry none there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_among_protocols_counts_only_for_a_websocket() {
+    let mut place = Place::new();
+    let server = place.start().await;
+    let anonymous = place.anonymous(Protocol::Http1);
+    // The token of who may do everything, in base64.
+    let protocols = "base64url.bearer.authorization.k8s.io.cm9vdC10b2tlbg, v4.channel.k8s.io";
+    let head = || Request::get("/api/v1/secrets").header("Sec-WebSocket-Protocol", protocols);
+    anonymous.send(head(), Bytes::new()).await.unwrap().expect(403);
+    anonymous.send(head().header("Upgrade", "websocket"), Bytes::new()).await.unwrap().expect(403);
+    let upgrade = head().header("Upgrade", "websocket").header("Connection", "Upgrade");
+    anonymous.send(upgrade, Bytes::new()).await.unwrap().expect(200);
+    server.stop().await;
+}

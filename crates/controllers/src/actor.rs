@@ -1,5 +1,6 @@
 //! A controller's hands: reads and writes through the registry as the controller's own user.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pawl_deletion::{DeleteOptions, Preconditions, Propagation};
@@ -21,6 +22,22 @@ pub struct Actor {
     pub registry: Arc<Registry>,
     pub name: Name,
     user: User,
+    witness: Option<Arc<dyn Witness>>,
+}
+
+/// Whoever keeps a record of what controllers do. Told only of what the registry had something to note on.
+pub trait Witness: std::fmt::Debug + Send + Sync {
+    fn deleted(&self, act: &Act<'_>);
+}
+
+/// A deletion by a controller, and what is to be known about it.
+pub struct Act<'a> {
+    pub user: &'a User,
+    pub served: &'a Served,
+    pub namespace: &'a str,
+    pub name: &'a str,
+    /// Annotations of an audit event.
+    pub notes: BTreeMap<&'static str, String>,
 }
 
 /// How a write ended that was not refused outright.
@@ -36,14 +53,14 @@ pub enum Outcome {
 }
 
 impl Actor {
-    pub fn new(registry: Arc<Registry>, name: Name) -> Self {
+    pub fn new(registry: Arc<Registry>, name: Name, witness: Option<Arc<dyn Witness>>) -> Self {
         let groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"];
         let user = User {
             name: format!("system:serviceaccount:kube-system:{}", name.account()),
             groups: groups.map(str::to_owned).to_vec(),
             ..User::default()
         };
-        Self { registry, name, user }
+        Self { registry, name, user, witness }
     }
 
     /// The resource in the version that is stored.
@@ -77,18 +94,31 @@ impl Actor {
         propagation: Propagation,
     ) -> Result<Outcome, Status> {
         let options = DeleteOptions { preconditions, propagation: Some(propagation), ..DeleteOptions::default() };
-        self.delete_with(served, namespace, name, &options).await
+        self.delete_with(served, namespace, name, &options, &[]).await
     }
 
+    /// Deletes with any options. Where the registry has something to note on it, these notes are added to that.
     pub async fn delete_with(
         &self,
         served: &Served,
         namespace: &str,
         name: &str,
         options: &DeleteOptions,
+        because: &[(&'static str, &str)],
     ) -> Result<Outcome, Status> {
         let request = DeleteRequest { namespace, name, options };
-        judge(self.registry.delete(&self.context(MANAGER), served, request).await.map(|_| ()))
+        let cx = self.context(MANAGER);
+        let result = self.registry.delete(&cx, served, request).await;
+        let mut notes = cx.take_notes();
+        if result.is_ok() && !notes.is_empty() {
+            notes.extend(because.iter().map(|(key, text)| (*key, (*text).to_owned())));
+            let resource = served.resource.group_resource();
+            tracing::warn!(controller = %self.name, %resource, namespace, name, ?notes, "deleted in spite of liens");
+            if let Some(witness) = &self.witness {
+                witness.deleted(&Act { user: &self.user, served, namespace, name, notes });
+            }
+        }
+        judge(result.map(|_| ()))
     }
 
     /// Changes exactly the object with this uid; the edit runs again when somebody was faster.

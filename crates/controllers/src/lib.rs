@@ -33,6 +33,7 @@ use std::time::Duration;
 
 use pawl_registry::Registry;
 
+pub use actor::{Act, Witness};
 pub use counters::Counters;
 pub use selection::Name;
 
@@ -49,11 +50,13 @@ pub struct Options {
     pub concurrency: usize,
     /// The certificates that `kube-root-ca.crt` shows in every namespace; without them there is no such ConfigMap.
     pub root_ca: Option<String>,
+    /// Who keeps a record of deletions that need one.
+    pub witness: Option<Arc<dyn Witness>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { namespace_stall: Duration::from_secs(10), concurrency: 16, root_ca: None }
+        Self { namespace_stall: Duration::from_secs(10), concurrency: 16, root_ca: None, witness: None }
     }
 }
 
@@ -71,7 +74,7 @@ impl Controllers {
             if !selection.includes(name) {
                 continue;
             }
-            let actor = actor::Actor::new(Arc::clone(&registry), name);
+            let actor = actor::Actor::new(Arc::clone(&registry), name, options.witness.clone());
             match name {
                 Name::GarbageCollector => garbage::start(&mut crew, actor, Arc::clone(&tally)),
                 Name::Namespaces => {

@@ -33,6 +33,8 @@ use plan::{Progress, Round};
 
 /// The finalizer in a namespace's spec that this controller stands for.
 const FINALIZER: &str = "kubernetes";
+/// The annotation of the audit log that names who deleted the namespace that an object goes with.
+const DELETED_BY: &str = "apiserver.k8s.io/namespace-deleted-by";
 /// How many namespaces go at a time.
 const WORKERS: usize = 8;
 /// What was deleted may have let other things go: so many times one looks again at once.
@@ -54,6 +56,9 @@ pub fn start(crew: &mut Crew, actor: Actor, stall: Duration, tally: Arc<Tally>) 
 fn is_namespace(resource: &Resource) -> bool {
     resource.facts.group.is_empty() && resource.facts.plural == "namespaces"
 }
+
+/// Whether what goes does so in spite of liens, and who deleted the namespace, if that is known.
+type Terms<'a> = (bool, Option<&'a str>);
 
 struct Controller {
     actor: Actor,
@@ -145,7 +150,7 @@ impl Controller {
     async fn attend(&self, name: &str) -> Result<Step, Status> {
         let Some(namespaces) = self.actor.served("", "namespaces") else { return Ok(Step::Done) };
         let Some(entry) = self.actor.read(&namespaces, "", name).await? else {
-            return self.sweep(name).await;
+            return self.sweep(name, None).await;
         };
         let Some(namespace) = object(&entry).filter(Meta::is_deleting) else { return Ok(Step::Done) };
         if spec_finalizers(&namespace).is_empty() {
@@ -161,7 +166,8 @@ impl Controller {
                     return self.finalize(&namespaces, &namespace).await;
                 }
                 Round::Delete { things, ignore_liens } => {
-                    let errors = self.delete(name, &content, &things, ignore_liens).await;
+                    let deleter = self.actor.registry.deleter(namespace.uid());
+                    let errors = self.delete(name, &content, &things, (ignore_liens, deleter.as_deref())).await;
                     if !errors.is_empty() {
                         self.report(&namespaces, &namespace, &content, &errors).await?;
                         return Ok(Step::Retry);
@@ -189,10 +195,10 @@ impl Controller {
     }
 
     /// Deletes some of the content; returns what failed. What is held or has changed is left to the next round.
-    async fn delete(&self, namespace: &str, content: &Content, things: &[usize], ignore_liens: bool) -> Vec<String> {
+    async fn delete(&self, namespace: &str, content: &Content, things: &[usize], terms: Terms<'_>) -> Vec<String> {
         let mut deletions: Vec<BoxFuture<'_, Option<String>>> = Vec::with_capacity(things.len());
         for thing in things.iter().filter_map(|i| content.things.get(*i)) {
-            deletions.push(Box::pin(self.delete_one(namespace, thing, ignore_liens)));
+            deletions.push(Box::pin(self.delete_one(namespace, thing, terms)));
         }
         let outcomes: Vec<Option<String>> =
             futures::stream::iter(deletions).buffer_unordered(self.concurrency * 4).collect().await;
@@ -200,11 +206,12 @@ impl Controller {
     }
 
     /// Deletes one object; returns why that failed.
-    async fn delete_one(&self, namespace: &str, thing: &Thing, ignore_liens: bool) -> Option<String> {
+    async fn delete_one(&self, namespace: &str, thing: &Thing, (ignore_liens, deleter): Terms<'_>) -> Option<String> {
         let preconditions = Preconditions { uid: Some(thing.uid.clone()), ..Preconditions::default() };
         let propagation = Some(Propagation::Background);
         let options = DeleteOptions { preconditions, propagation, ignore_liens, ..DeleteOptions::default() };
-        match self.actor.delete_with(&thing.served, namespace, &thing.name, &options).await {
+        let because = [(DELETED_BY, deleter.unwrap_or("unknown: it was deleted before the server was started"))];
+        match self.actor.delete_with(&thing.served, namespace, &thing.name, &options, &because).await {
             Ok(Outcome::Done) => {
                 self.tally.namespaced_deleted.add(1);
                 self.tally.liens_ignored.add(u64::from(ignore_liens));
@@ -258,16 +265,18 @@ impl Controller {
                 finalizers.retain(|f| f.as_str() != Some(FINALIZER));
             }
         };
+        let deleter = self.actor.registry.deleter(namespace.uid());
         let outcome = self.actor.change(namespaces, ("", name), "finalize", namespace.uid(), edit).await?;
         if outcome == Outcome::Done {
             self.tally.namespaces_finalized.add(1);
+            self.actor.registry.forget_deleter(namespace.uid());
         }
         // A write that was admitted before the deletion may have come after the last look.
-        self.sweep(name).await
+        self.sweep(name, deleter.as_deref()).await
     }
 
     /// Deletes what was left in a namespace that this controller has ended.
-    async fn sweep(&self, name: &str) -> Result<Step, Status> {
+    async fn sweep(&self, name: &str, deleter: Option<&str>) -> Result<Step, Status> {
         if !self.known().ended.contains(name) {
             return Ok(Step::Done);
         }
@@ -280,7 +289,7 @@ impl Controller {
         }
         let stray: Vec<usize> =
             content.things.iter().enumerate().filter(|(_, thing)| !thing.deleting).map(|(i, _)| i).collect();
-        let errors = self.delete(name, &content, &stray, true).await;
+        let errors = self.delete(name, &content, &stray, (true, deleter)).await;
         Ok(if errors.is_empty() { Step::Done } else { Step::Retry })
     }
 

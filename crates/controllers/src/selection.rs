@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use pawl_meta::nearest::nearest;
+
 /// A controller, by the name that upstream gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Name {
@@ -67,6 +69,12 @@ impl Name {
     }
 }
 
+fn unknown(name: &str) -> String {
+    let near = nearest(name, Name::ALL.iter().map(|name| name.as_str()));
+    let near = near.map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
+    format!("{name:?} is not in the list of known controllers{near}")
+}
+
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -90,7 +98,7 @@ impl Selection {
                 selection.others = on;
                 continue;
             }
-            let known = Name::parse(name).ok_or_else(|| format!("{name:?} is not in the list of known controllers"))?;
+            let known = Name::parse(name).ok_or_else(|| unknown(name))?;
             selection.named.push((known, on));
         }
         Ok(selection)

@@ -1,6 +1,6 @@
 //! What a client says about a deletion, in the body and in the query.
 
-use pawl_meta::{Errors, GroupKind, Status};
+use pawl_meta::{Errors, GroupKind, Status, time};
 use serde_json::{Map, Value};
 
 /// What happens to the dependents of a deleted object.
@@ -110,6 +110,14 @@ impl DeleteOptions {
             }
         }
         if errors.is_empty() { Ok(joined) } else { Err(invalid(&errors)) }
+    }
+
+    /// The refusal of a grace period that ends after the last time that can be written down.
+    pub(crate) fn overflow(&self, now: i64) -> Option<Status> {
+        let seconds = self.grace_period_seconds.filter(|seconds| now.saturating_add(*seconds) > time::latest())?;
+        let mut errors = Errors::new();
+        errors.invalid(&"gracePeriodSeconds", seconds, "must end before the year 10000");
+        Some(invalid(&errors))
     }
 
     /// The propagation that was asked for, by either of the two fields.

@@ -58,7 +58,8 @@ pub enum Verdict {
 
 /// Judges the deletion of an object.
 pub fn judge(deletion: &Deletion<'_>, mut object: Object) -> Verdict {
-    if let Some(status) = failed_precondition(deletion, &object) {
+    let refusal = deletion.options.overflow(deletion.now).or_else(|| failed_precondition(deletion, &object));
+    if let Some(status) = refusal {
         return Verdict::Refuse(status);
     }
     let deleting = object.is_deleting();
@@ -218,7 +219,8 @@ fn grace_period(deletion: &Deletion<'_>, object: &Object) -> Option<i64> {
     // A negative period, asked for or stored, means as short as a graceful deletion gets.
     let mut seconds = match asked.unwrap_or(own) {
         negative if negative < 0 => 1,
-        seconds => seconds,
+        // What a pod says of itself was never checked; it must not keep the pod from being deleted.
+        seconds => seconds.min(time::latest().saturating_sub(deletion.now)),
     };
     let scheduled = spec.and_then(|s| s.get("nodeName")).and_then(Value::as_str).is_some_and(|n| !n.is_empty());
     let phase = object.get("status").and_then(|s| s.get("phase")).and_then(Value::as_str).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Who sent a request, and whether they may do what it asks for.
 
 use http::HeaderMap;
-use http::header::{AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL};
+use http::header::{AUTHORIZATION, CONNECTION, SEC_WEBSOCKET_PROTOCOL, UPGRADE};
 use pawl_auth::authn::{Authentication, Discovery, Presented, TokenIssuer};
 use pawl_auth::impersonation::{self, Impersonation};
 use pawl_auth::modes::Chain;
@@ -27,8 +27,10 @@ pub struct Access {
 impl Access {
     /// Who a request is from.
     pub(crate) fn authenticate(&self, headers: &HeaderMap, peer: &Peer) -> Result<User, Status> {
-        let protocols: Vec<&str> =
-            headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|v| v.to_str().ok()).collect();
+        let protocols: Vec<&str> = match becomes_websocket(headers) {
+            true => headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|v| v.to_str().ok()).collect(),
+            false => Vec::new(),
+        };
         let presented = Presented {
             certificate: peer.certificate.as_ref(),
             authorization: headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok()),
@@ -77,6 +79,16 @@ impl Access {
         self.chain.authorize(&asked).require(&asked)
     }
 
+    /// Whether the user may begin a session in a pod. A GET that becomes a websocket does as much as a POST, so who may only read
+    /// may not; upstream words it in its own way.
+    pub(crate) fn may_connect(&self, user: &User, served: &Served, info: &RequestInfo) -> Result<(), Status> {
+        let decision = self.chain.authorize(&Attributes { verb: "create", ..attributes(user, info) });
+        if decision.is_allowed() {
+            return Ok(());
+        }
+        Err(Status::forbidden(&served.resource.group_resource(), &info.name, decision.reason()))
+    }
+
     /// The answer for who may not remove what cannot be read; upstream words it in its own way.
     pub(crate) fn may_delete_unreadable(&self, user: &User, served: &Served, info: &RequestInfo) -> Result<(), Status> {
         const VERB: &str = "unsafe-delete-ignore-read-errors";
@@ -91,6 +103,13 @@ impl Access {
     }
 }
 
+/// Whether a request asks to become a websocket: only then are its protocols those of one.
+fn becomes_websocket(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let upgrades = text(CONNECTION).split(',').any(|option| option.trim().eq_ignore_ascii_case("upgrade"));
+    upgrades && text(UPGRADE).eq_ignore_ascii_case("websocket")
+}
+
 pub(crate) fn attributes<'a>(user: &'a User, info: &'a RequestInfo) -> Attributes<'a> {
     if !info.is_resource {
         return Attributes::path(user, &info.verb, &info.path);
@@ -102,5 +121,24 @@ pub(crate) fn attributes<'a>(user: &'a User, info: &'a RequestInfo) -> Attribute
         namespace: &info.namespace,
         path: &info.path,
         ..Attributes::resource(user, &info.verb, &info.group, &info.resource)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn protocols_are_those_of_a_websocket_only_with_an_upgrade() {
+        let check = |given: &[(http::HeaderName, &'static str)], expect: bool| {
+            let headers = given.iter().map(|(name, value)| (name.clone(), http::HeaderValue::from_static(value)));
+            assert_eq!(becomes_websocket(&headers.collect()), expect, "{given:?}");
+        };
+        check(&[(CONNECTION, "Upgrade"), (UPGRADE, "websocket")], true);
+        check(&[(CONNECTION, "keep-alive, upgrade"), (UPGRADE, "WebSocket")], true);
+        check(&[(CONNECTION, "upgrade"), (UPGRADE, "SPDY/3.1")], false);
+        check(&[(CONNECTION, "upgraded"), (UPGRADE, "websocket")], false);
+        check(&[(UPGRADE, "websocket")], false);
+        check(&[], false);
     }
 }

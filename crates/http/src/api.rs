@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -13,19 +14,28 @@ use pawl_auth::authn::PeerCertificates;
 use pawl_meta::Status;
 use pawl_registry::{Context, Registry, Served};
 use serde_json::Value;
-use tokio::sync::Semaphore;
 
 use crate::access::Access;
-use crate::audit::{Audit, Origin, Trail};
+use crate::audit::{Audit, LostRecords, Origin, Trail};
 use crate::body::Body;
 use crate::handlers;
 use crate::health::Health;
-use crate::metrics::Metrics;
+use crate::metrics::{Labels, Metrics};
 use crate::negotiation::{self, Accepted, Media};
+use crate::places::{self, Held, Places};
 use crate::query::Query;
 use crate::render;
-use crate::request::RequestInfo;
+use crate::request::{RequestInfo, host_problem};
+use crate::request_log::Line;
 use crate::respond;
+use crate::target::Target;
+
+/// Requests with more than this, in their body and in what they change, are large work.
+const HEAVY: usize = 256 * 1024;
+/// Bodies that come at once and have no more are not counted.
+const UNCOUNTED: usize = 16 * 1024;
+/// Answers of no more bytes are covered by the place of their request.
+const SMALL_ANSWER: usize = 64 * 1024;
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
@@ -35,6 +45,8 @@ pub struct Peer {
     pub address: Option<SocketAddr>,
     /// The certificates of the client, if it showed any; nobody has verified them yet.
     pub certificate: Option<PeerCertificates>,
+    /// How many places its requests hold.
+    pub(crate) places: Arc<AtomicUsize>,
 }
 
 /// Documents that say what is served; built when asked for.
@@ -64,6 +76,8 @@ pub struct Limits {
     pub mutating: usize,
     pub request_timeout: Duration,
     pub min_watch_timeout: Duration,
+    /// How long a body may stop to arrive.
+    pub body_patience: Duration,
 }
 
 impl Default for Limits {
@@ -74,6 +88,7 @@ impl Default for Limits {
             mutating: 200,
             request_timeout: Duration::from_secs(60),
             min_watch_timeout: Duration::from_secs(1800),
+            body_patience: Duration::from_secs(15),
         }
     }
 }
@@ -101,8 +116,7 @@ pub struct Api {
     /// Whether `fieldValidation` is looked at: the gate `ServerSideFieldValidation`.
     pub field_validation: bool,
     pub audit: Option<Arc<Audit>>,
-    reading: Semaphore,
-    mutating: Semaphore,
+    places: Places,
 }
 
 /// A request whose sender is known and who may do what it asks for.
@@ -110,23 +124,37 @@ pub(crate) struct Call {
     pub info: Arc<RequestInfo>,
     pub query: Query,
     pub headers: HeaderMap,
-    pub body: Option<Incoming>,
+    pub body: Arriving,
     pub cx: Context,
     pub method: Method,
     pub trail: Option<Arc<Trail>>,
+    /// What the connection holds of places.
+    pub connection: Arc<AtomicUsize>,
+}
+
+/// The body of a request.
+pub(crate) enum Arriving {
+    /// On its way.
+    Coming(Incoming),
+    /// All of it.
+    There(Bytes),
 }
 
 impl Api {
     pub fn new(registry: Arc<Registry>, access: Access, documents: Box<dyn Documents>, settings: ApiSettings) -> Self {
         let ApiSettings { health, limits, version, field_validation, audit } = settings;
+        let metrics = Metrics::new(&version);
+        if let Some(audit) = &audit {
+            // There is one log, so this is the only such metric.
+            let _ = metrics.registry().register(Box::new(LostRecords(Arc::clone(audit))));
+        }
         Self {
-            reading: Semaphore::new(limits.reading),
-            mutating: Semaphore::new(limits.mutating),
+            places: Places::new(&limits),
             registry,
             access,
             documents,
             health,
-            metrics: Metrics::new(&version),
+            metrics,
             limits,
             version,
             field_validation,
@@ -139,20 +167,21 @@ impl Api {
     /// 2. who is it: nothing is told to somebody unknown;
     /// 3. how many at once: a flood from those who may come in;
     /// 4. how long: a request that takes too long is given up;
-    /// 5. may they: then the handler.
+    /// 5. what is it about, and may they do that: then the handler.
     pub async fn answer(self: Arc<Self>, request: Request<Incoming>, peer: &Peer) -> Response<Body> {
         let started = Instant::now();
+        if let Some(problem) = host_problem(&request) {
+            return respond::malformed(problem);
+        }
         let (parts, body) = request.into_parts();
+        let line = Line::begin(&parts);
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         let info = Arc::new(RequestInfo::parse(&parts.method, parts.uri.path(), &query));
-        let accepted = Accepted {
-            media: negotiation::error_media(&parts.headers),
-            pretty: negotiation::wants_pretty(&parts.headers, query.get("pretty")),
-            ..Accepted::default()
-        };
+        let accepted = negotiation::for_errors(&parts.headers, &query);
         let head = parts.method == Method::HEAD;
         let measured = Arc::clone(&info);
-        let in_flight = self.metrics.start(&measured);
+        let labels = Labels::of(&self.registry.table(), &measured);
+        let in_flight = self.metrics.start(&measured, &labels);
         let audit_id = audit_id(&parts.headers);
         // Over HTTP/2 the URI names the host too.
         let uri = parts.uri.path_and_query().map(ToString::to_string).filter(|_| self.audit.is_some());
@@ -169,7 +198,10 @@ impl Api {
         if head {
             *response.body_mut() = Body::Empty;
         }
-        self.metrics.finish(in_flight, &measured, response.status().as_u16(), started);
+        self.metrics.finish(in_flight, &measured, &labels, response.status().as_u16(), started);
+        if let Some(line) = line {
+            line.finish(&measured.verb, &audit_id, peer, response.status().as_u16(), started);
+        }
         response
     }
 
@@ -196,7 +228,8 @@ impl Api {
         let result = match acting {
             Ok(acting) => {
                 let cx = Context::new(acting.unwrap_or(sender));
-                self.serve(Call { info, query, headers, body: Some(body), cx, method, trail: trail.clone() }).await
+                let (body, connection) = (Arriving::Coming(body), Arc::clone(&origin.peer.places));
+                self.serve(Call { info, query, headers, body, cx, method, trail: trail.clone(), connection }).await
             }
             Err(status) => Err(status),
         };
@@ -206,19 +239,61 @@ impl Api {
         result
     }
 
-    /// Answers somebody who is known, if there is room for one more.
+    /// Answers somebody who is known, within the time that there is.
     async fn serve(&self, call: Call) -> Result<Response<Body>, Status> {
         if call.info.is_long_running() {
             return self.dispatch(call).await;
         }
-        let _permit = if call.info.is_resource {
-            let pool = if call.info.is_mutating() { &self.mutating } else { &self.reading };
-            let refused = || Status::too_many_requests("Too many requests, please try again later.", 1);
-            Some(pool.try_acquire().map_err(|_| refused())?)
-        } else {
-            None
-        };
         self.within(self.limits.request_timeout, self.dispatch(call)).await
+    }
+
+    /// Does what a request asks for whose sender may ask for it, if there is room for one more. A place is taken when the
+    /// body is there, and held until the answer has been sent: who sends or reads slowly has it from his own share.
+    async fn carry_out(&self, served: &Arc<Served>, call: &mut Call) -> Result<Response<Body>, Status> {
+        if call.info.is_long_running() {
+            call.body = Arriving::There(Bytes::new());
+            return self.resource(served, call).await;
+        }
+        let body = if call.info.is_mutating() { Some(self.receive(call).await?) } else { None };
+        // What nobody reads is let go of: its bytes would wait in the connection.
+        let (body, room) = body.unwrap_or_default();
+        let weight = body.len() + stored_weight(served, &call.info);
+        call.body = Arriving::There(body);
+        let place = self.places.take(&call.cx.user, &call.info, &call.connection)?;
+        let result = if weight < HEAVY || !can_block() {
+            self.resource(served, call).await
+        } else {
+            let _turn = self.places.turn(&call.cx.user).await?;
+            let timeout = self.limits.request_timeout;
+            // Large work is done by a thread that others do not wait for.
+            tokio::task::block_in_place(|| {
+                tokio::runtime::Handle::current().block_on(self.within(timeout, self.resource(served, call)))
+            })
+        };
+        let mut response = match result {
+            // What is long is an answer like every other.
+            Err(status) if status.message.len() > SMALL_ANSWER => {
+                respond::status(&status, negotiation::for_errors(&call.headers, &call.query))
+            }
+            result => result?,
+        };
+        let answer = match response.body() {
+            Body::Full(bytes) if bytes.len() > SMALL_ANSWER => Some(self.places.answer(&call.cx.user, bytes.len())?),
+            _ => None,
+        };
+        response.extensions_mut().insert(Arc::new(Holding { _place: place, _room: room, _answer: answer }));
+        Ok(response)
+    }
+
+    /// Answers what is no resource. Whether the server is well is told whoever fills it up.
+    async fn document(&self, call: &Call) -> Result<Response<Body>, Status> {
+        if let Some(response) = self.health.answer(&call.info.path, &call.query) {
+            return Ok(response);
+        }
+        let place = self.places.take(&call.cx.user, &call.info, &call.connection)?;
+        let mut response = handlers::documents::answer(self, call).await?;
+        response.extensions_mut().insert(Arc::new(Holding { _place: place, _room: None, _answer: None }));
+        Ok(response)
     }
 
     async fn within(
@@ -236,13 +311,12 @@ impl Api {
     }
 
     async fn dispatch(&self, mut call: Call) -> Result<Response<Body>, Status> {
+        let target = Target::find(&self.registry.table(), &call.info, &call.method);
         self.access.decide(&call.cx.user, &call.info, call.trail.as_deref())?;
-        let result = if call.info.path.starts_with("//") {
-            Ok(respond::page_not_found())
-        } else if call.info.is_resource {
-            self.resource(&mut call).await
-        } else {
-            handlers::documents::answer(self, &call).await
+        let result = match target {
+            Target::Resource(served) => self.carry_out(&served, &mut call).await,
+            Target::Document => self.document(&call).await,
+            Target::Nothing(absence) => absence.answer(),
         };
         if let Some(trail) = &call.trail {
             trail.annotate(call.cx.take_notes());
@@ -261,80 +335,71 @@ impl Api {
         }
     }
 
-    async fn resource(&self, call: &mut Call) -> Result<Response<Body>, Status> {
-        let table = self.registry.table();
-        let info = &call.info;
-        let Some(served) = table.find(&info.group, &info.version, &info.resource).cloned() else {
-            return if info.group.is_empty() || table.has_group(&info.group) {
-                Err(Status::no_such_resource())
-            } else {
-                Ok(respond::page_not_found())
-            };
-        };
+    async fn resource(&self, served: &Arc<Served>, call: &mut Call) -> Result<Response<Body>, Status> {
         if let Some(warning) = &served.resource.facts.warning {
             call.cx.warn(warning.clone());
         }
-        if !info.subresource.is_empty() {
-            return handlers::subresource::answer(self, &served, call).await;
+        if !call.info.subresource.is_empty() {
+            return handlers::subresource::answer(self, served, call).await;
         }
-        self.check_verb(&served, call)?;
         match call.info.verb.as_str() {
-            "get" => handlers::get::answer(self, &served, call).await,
-            "list" => handlers::list::answer(self, &served, call).await,
-            "watch" => handlers::watch::answer(self, &served, call).await,
-            "create" => handlers::create::answer(self, &served, call).await,
-            "update" => handlers::update::answer(self, &served, call).await,
-            "patch" => handlers::patch::answer(self, &served, call).await,
-            "delete" => handlers::delete::answer(self, &served, call).await,
-            "deletecollection" => handlers::deletecollection::answer(self, &served, call).await,
+            "get" => handlers::get::answer(self, served, call).await,
+            "list" => handlers::list::answer(self, served, call).await,
+            "watch" => handlers::watch::answer(self, served, call).await,
+            "create" => handlers::create::answer(self, served, call).await,
+            "update" => handlers::update::answer(self, served, call).await,
+            "patch" => handlers::patch::answer(self, served, call).await,
+            "delete" => handlers::delete::answer(self, served, call).await,
+            "deletecollection" => handlers::deletecollection::answer(self, served, call).await,
             _ => Err(Status::method_not_allowed()),
         }
     }
 
-    /// Whether the path exists, and has this method.
-    fn check_verb(&self, served: &Served, call: &Call) -> Result<(), Status> {
-        let facts = &served.resource.facts;
-        let info = &call.info;
-        let has = |verb: &str| facts.verbs.iter().any(|v| v == verb);
-        let on_object = info.names_object() || (info.verb == "create" && !info.name.is_empty());
-        let in_namespace = facts.namespaced && !info.namespace.is_empty();
-        if facts.namespaced && on_object && info.namespace.is_empty() {
-            return Err(Status::no_such_resource());
+    /// The body of a request, once.
+    pub(crate) async fn body(&self, call: &mut Call) -> Result<Bytes, Status> {
+        match std::mem::replace(&mut call.body, Arriving::There(Bytes::new())) {
+            Arriving::There(body) => Ok(body),
+            Arriving::Coming(_) => Err(Status::internal("the body has not been received")),
         }
-        if !facts.namespaced && !info.namespace.is_empty() && facts.plural != "namespaces" {
-            return Err(Status::no_such_resource());
-        }
-        if on_object && !["get", "update", "patch", "delete"].iter().any(|v| has(v)) {
-            return Err(Status::no_such_resource());
-        }
-        let across = facts.namespaced && !in_namespace && !on_object;
-        let allowed = match info.verb.as_str() {
-            "create" => has("create") && info.name.is_empty() && !across,
-            "deletecollection" => has("deletecollection") && !across,
-            "update" | "patch" | "delete" => on_object && has(&info.verb),
-            verb => has(verb) && call.method == Method::GET,
-        };
-        if allowed { Ok(()) } else { Err(Status::method_not_allowed()) }
     }
 
-    /// The whole body of a request, within the limit.
-    pub(crate) async fn body(&self, call: &mut Call) -> Result<Bytes, Status> {
-        let Some(body) = call.body.take() else { return Ok(Bytes::new()) };
+    /// Receives the whole body of a request, within the limit. What has come of it counts against what its sender may have
+    /// on the way.
+    async fn receive(&self, call: &mut Call) -> Result<(Bytes, Option<Held>), Status> {
+        let nothing = Arriving::There(Bytes::new());
+        let body = match std::mem::replace(&mut call.body, nothing) {
+            Arriving::Coming(body) => body,
+            Arriving::There(body) => return Ok((body, None)),
+        };
         let limit = self.limits.body;
+        let mut room: Option<Held> = None;
         // A body that is too large is read on for a while, so that its sender gets to read the answer.
         let mut body = Limited::new(body, limit.saturating_mul(4));
         let mut pieces = bytes::BytesMut::new();
         let mut size = 0;
-        while let Some(frame) = body.frame().await {
+        loop {
+            let frame = match tokio::time::timeout(self.limits.body_patience, body.frame()).await {
+                Ok(None) => break,
+                Ok(Some(frame)) => frame,
+                Err(_) => return Err(Status::timeout("Timeout: the body of the request did not arrive")),
+            };
             let data = match frame {
                 Ok(frame) => frame.into_data().unwrap_or_default(),
                 Err(error) if error.is::<http_body_util::LengthLimitError>() => break,
                 Err(error) => return Err(Status::bad_request(format!("unable to read the body: {error}"))),
             };
             size += data.len();
-            if size <= limit {
-                pieces.extend_from_slice(&data);
+            if size > limit {
+                continue;
             }
+            // Most bodies come at once, and are small: only what waits, or is much, is counted.
+            let counted = room.is_some() || size > UNCOUNTED || !http_body::Body::is_end_stream(&body);
+            match &mut room {
+                Some(room) => room.grow(data.len()).then_some(()).ok_or_else(places::too_many)?,
+                None if counted => room = Some(self.places.body(&call.cx.user, size)?),
+                None => {}
+            }
+            pieces.extend_from_slice(&data);
         }
         if size > limit {
             return Err(Status::too_large(format!("Request entity too large: limit is {limit}")));
@@ -343,7 +408,7 @@ impl Api {
         if let Some(trail) = &call.trail {
             trail.requested(&call.headers, &pieces, call.info.verb == "patch");
         }
-        Ok(pieces)
+        Ok((pieces, room))
     }
 
     /// The answer to a request for one object.
@@ -363,6 +428,28 @@ impl Api {
     pub(crate) fn accepted(&self, call: &Call) -> Result<Accepted, Status> {
         negotiation::negotiate(&call.headers, call.query.get("pretty"))
     }
+}
+
+/// What a request holds until its answer has been sent.
+pub(crate) struct Holding {
+    _place: Held,
+    _room: Option<Held>,
+    _answer: Option<Held>,
+}
+
+/// Whether this thread can be given to one request, for others take over what it does.
+fn can_block() -> bool {
+    let runtime = tokio::runtime::Handle::try_current();
+    runtime.is_ok_and(|runtime| runtime.runtime_flavor() == tokio::runtime::RuntimeFlavor::MultiThread)
+}
+
+/// How much the object has that a request changes.
+fn stored_weight(served: &Served, info: &RequestInfo) -> usize {
+    if info.name.is_empty() || !matches!(info.verb.as_str(), "update" | "patch") {
+        return 0;
+    }
+    let namespace = if served.resource.facts.namespaced { info.namespace.as_str() } else { "" };
+    served.stored.cache.get(&served.stored.key(namespace, &info.name)).map_or(0, |entry| entry.weight())
 }
 
 /// The id of a request in the audit log: the client's own, or a new one.

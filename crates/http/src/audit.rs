@@ -6,9 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use http::header::{AUTHORIZATION, USER_AGENT};
 use http::{HeaderMap, Response};
 use pawl_audit::{AuditLog, Policy, Record, Request, Stage, annotations, source_ips};
-use pawl_auth::{Decision, User};
+use pawl_auth::{Attributes, Decision, User};
 use pawl_meta::{Status, time};
 use pawl_registry::type_of;
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::MetricFamily;
+use prometheus::{IntCounter, Opts};
 use serde_json::Value;
 
 use crate::access::attributes;
@@ -34,6 +37,19 @@ impl Audit {
         }
     }
 
+    /// Records what a part of the server did by itself, as far as the policy wants it.
+    pub fn acted(&self, asked: &Attributes<'_>, notes: BTreeMap<&'static str, String>) {
+        let audit_id = uuid::Uuid::new_v4().to_string();
+        let request =
+            Request { audit_id: &audit_id, uri: asked.path, received: time::now_micro(), ..Request::default() };
+        let Some(mut record) = Record::start(self.policy.evaluate(asked), asked, request) else { return };
+        notes.into_iter().for_each(|(key, text)| record.annotate(key, text));
+        record.response(200, None);
+        if let Some(line) = record.line(Stage::ResponseComplete) {
+            self.log.write(line);
+        }
+    }
+
     fn record(&self, user: &User, info: &RequestInfo, headers: &HeaderMap, origin: &Origin<'_>) -> Option<Record> {
         let asked = attributes(user, info);
         let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
@@ -45,6 +61,29 @@ impl Audit {
             received: time::now_micro(),
         };
         Record::start(self.policy.evaluate(&asked), &asked, request)
+    }
+}
+
+/// Counts the records that were lost, for whoever watches over the server: a log with gaps must not look whole.
+pub(crate) struct LostRecords(pub Arc<Audit>);
+
+impl LostRecords {
+    fn counter(&self) -> prometheus::Result<IntCounter> {
+        let about = "Audit records that were lost: the queue was full, or writing failed.";
+        let counter =
+            IntCounter::with_opts(Opts::new("apiserver_audit_error_total", about).const_label("plugin", "log"))?;
+        counter.inc_by(self.0.log.lost());
+        Ok(counter)
+    }
+}
+
+impl Collector for LostRecords {
+    fn desc(&self) -> Vec<&Desc> {
+        Vec::new()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        self.counter().map(|counter| counter.collect()).unwrap_or_default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Connections: TLS, HTTP/1.1 and HTTP/2, their limits, and a stop that loses nothing.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,20 +15,40 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
 use crate::api::{Api, Peer};
+use crate::body::Sending;
+use crate::places::{Held, Pool};
+use crate::watchman::{Patience, Watchman};
 
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// How long a client may take for the TLS handshake, or between the lines of a head.
+    /// How long a client may take for the TLS handshake, between the lines of a head, or until it asks for something.
     pub patience: Duration,
-    /// Connections at once; more wait.
+    /// How long a connection may be open without a request.
+    pub idle: Duration,
+    /// How long a client may not read what it asked for.
+    pub unread: Duration,
+    /// Connections at once; one address has at most as many as are left for others. More are closed as they come.
     pub connections: usize,
+    /// Connections beyond these for clients on the same machine.
+    pub loopback: usize,
     /// How long requests in flight may take to finish once the server stops.
     pub drain: Duration,
+    /// Whether HTTP/2 is spoken, too.
+    pub http2: bool,
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { patience: Duration::from_secs(10), connections: 20_000, drain: Duration::from_millis(700) }
+        let seconds = Duration::from_secs;
+        Self {
+            patience: seconds(10),
+            idle: seconds(90),
+            unread: seconds(30),
+            connections: 20_000,
+            loopback: 64,
+            drain: Duration::from_millis(700),
+            http2: true,
+        }
     }
 }
 
@@ -39,6 +59,14 @@ pub struct Server {
     options: ServerOptions,
 }
 
+/// What the connections of a server share.
+struct Shared {
+    api: Arc<Api>,
+    builder: Builder<TokioExecutor>,
+    patience: Duration,
+    watchman: Arc<Watchman>,
+}
+
 impl Server {
     /// The TLS configuration may change while the server runs; new connections use the new one.
     pub fn new(api: Arc<Api>, tls: watch::Receiver<Arc<ServerConfig>>, options: ServerOptions) -> Self {
@@ -47,46 +75,62 @@ impl Server {
 
     /// Serves until the server stops, then waits for what is in flight.
     pub async fn run(self, listener: TcpListener) {
-        let builder = Arc::new(builder(&self.options));
+        let ServerOptions { patience, idle, unread, connections, loopback, drain, http2 } = self.options;
+        let watchman = Watchman::new(Patience { first: patience, idle, unread });
+        let watching = tokio::spawn(Arc::clone(&watchman).watch());
+        let builder = builder(patience, http2);
+        let shared = Arc::new(Shared { api: Arc::clone(&self.api), builder, patience, watchman });
         let mut stopping = self.api.health.stopping();
-        let slots = Arc::new(Semaphore::new(self.options.connections));
+        let slots = Slots { all: Pool::new(connections), loopback: Pool::new(loopback) };
         let open = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
         loop {
             let accepted = tokio::select! {
-                accepted = accept(&listener, &slots) => accepted,
+                accepted = accept(&listener) => accepted,
                 () = stopping.wait() => break,
             };
-            let Some((stream, address, slot)) = accepted else { continue };
+            let Some((stream, address)) = accepted else { continue };
+            // Who finds no slot is told by the end of the connection: one that waits would hold a descriptor.
+            let Some(slot) = slots.take(address.ip()) else { continue };
             let tls = TlsAcceptor::from(self.tls.borrow().clone());
-            let api = Arc::clone(&self.api);
-            let builder = Arc::clone(&builder);
-            let patience = self.options.patience;
             let Ok(alive) = Arc::clone(&open).try_acquire_owned() else { continue };
+            let shared = Arc::clone(&shared);
             tokio::spawn(async move {
-                connection(api, tls, builder, stream, address, patience).await;
+                connection(&shared, tls, stream, address).await;
                 drop((alive, slot));
             });
         }
         drop(listener);
+        watching.abort();
         let drained = async {
             while open.available_permits() < Semaphore::MAX_PERMITS {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        let _ = tokio::time::timeout(self.options.drain, drained).await;
+        let _ = tokio::time::timeout(drain, drained).await;
     }
 }
 
-async fn accept(
-    listener: &TcpListener,
-    slots: &Arc<Semaphore>,
-) -> Option<(TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit)> {
-    let slot = Arc::clone(slots).acquire_owned().await.ok()?;
+/// How many connections there may be.
+struct Slots {
+    all: Arc<Pool>,
+    /// So that whoever looks after the server on its own machine reaches it.
+    loopback: Arc<Pool>,
+}
+
+impl Slots {
+    fn take(&self, address: IpAddr) -> Option<Held> {
+        let address = address.to_canonical();
+        let own = || self.loopback.take_any(1).filter(|_| address.is_loopback());
+        self.all.take(&address, 1, None).or_else(own)
+    }
+}
+
+async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
     match listener.accept().await {
         Ok((stream, address)) => {
             // Small answers must not wait for more to say.
             let _ = stream.set_nodelay(true);
-            Some((stream, address, slot))
+            Some((stream, address))
         }
         Err(error) => {
             // Out of file descriptors, most likely: let some go before trying again.
@@ -97,15 +141,8 @@ async fn accept(
     }
 }
 
-async fn connection(
-    api: Arc<Api>,
-    tls: TlsAcceptor,
-    builder: Arc<Builder<TokioExecutor>>,
-    stream: TcpStream,
-    address: SocketAddr,
-    patience: Duration,
-) {
-    let stream = match tokio::time::timeout(patience, tls.accept(stream)).await {
+async fn connection(shared: &Shared, tls: TlsAcceptor, stream: TcpStream, address: SocketAddr) {
+    let stream = match tokio::time::timeout(shared.patience, tls.accept(stream)).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
             tracing::debug!(%address, %error, "TLS handshake failed");
@@ -114,15 +151,17 @@ async fn connection(
         Err(_) => return,
     };
     let certificate = stream.get_ref().1.peer_certificates().and_then(PeerCertificates::new);
-    let peer = Arc::new(Peer { address: Some(address), certificate });
-    let mut stopping = api.health.stopping();
-    let service = service_fn(move |request| {
-        let api = Arc::clone(&api);
+    let peer = Arc::new(Peer { address: Some(address), certificate, ..Peer::default() });
+    let mut stopping = shared.api.health.stopping();
+    let watched = shared.watchman.connection();
+    let service = service_fn(|request| {
+        let api = Arc::clone(&shared.api);
         let peer = Arc::clone(&peer);
+        let open = watched.ask();
         // On its own: a task is aligned to cache lines, and so large an allocation like that is slow.
-        Box::pin(async move { Ok::<_, Infallible>(api.answer(request, &peer).await) })
+        Box::pin(async move { Ok::<_, Infallible>(Sending::of(api.answer(request, &peer).await, open)) })
     });
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    let connection = shared.builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let result = tokio::select! {
         result = connection.as_mut() => result,
@@ -130,31 +169,38 @@ async fn connection(
             connection.as_mut().graceful_shutdown();
             connection.await
         }
+        () = watched.over() => {
+            tracing::debug!(%address, "connection closed: nothing happens on it");
+            if !watched.is_idle() {
+                return;
+            }
+            // Who is about to ask again learns that this connection is no longer the one to ask on.
+            connection.as_mut().graceful_shutdown();
+            match tokio::time::timeout(shared.patience, connection).await {
+                Ok(result) => result,
+                Err(_) => return,
+            }
+        }
     };
     if let Err(error) = result {
         tracing::debug!(%address, %error, "connection ended");
     }
 }
 
-fn builder(options: &ServerOptions) -> Builder<TokioExecutor> {
+fn builder(patience: Duration, http2: bool) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(options.patience)
-        .max_buf_size(64 * 1024)
-        .keep_alive(true);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(patience).max_buf_size(64 * 1024).keep_alive(true);
     builder
         .http2()
         .timer(TokioTimer::new())
-        .initial_stream_window_size(1 << 20)
-        .initial_connection_window_size(4 << 20)
+        .initial_stream_window_size(256 * 1024)
+        .initial_connection_window_size(1 << 20)
         .max_frame_size(64 * 1024)
         .max_concurrent_streams(1000)
         .max_header_list_size(64 * 1024)
         .max_pending_accept_reset_streams(64)
-        .max_send_buf_size(256 * 1024)
+        .max_send_buf_size(64 * 1024)
         .keep_alive_interval(Duration::from_secs(30))
         .keep_alive_timeout(Duration::from_secs(20));
-    builder
+    if http2 { builder } else { builder.http1_only() }
 }

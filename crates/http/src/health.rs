@@ -12,6 +12,8 @@ type Check = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
 /// The checks of a server, and whether it is going away.
 pub struct Health {
     checks: Vec<(&'static str, Check)>,
+    /// What matters only for whether the server is ready.
+    readiness: Vec<(&'static str, Check)>,
     stopping: watch::Sender<bool>,
 }
 
@@ -30,7 +32,14 @@ impl Health {
     pub fn new(checks: Vec<(&'static str, Check)>) -> Self {
         let mut all: Vec<(&'static str, Check)> = vec![("ping", Box::new(|| Ok(())))];
         all.extend(checks);
-        Self { checks: all, stopping: watch::Sender::new(false) }
+        Self { checks: all, readiness: Vec::new(), stopping: watch::Sender::new(false) }
+    }
+
+    /// One more check that only `/readyz` makes.
+    #[must_use]
+    pub fn with_readiness(mut self, name: &'static str, check: Check) -> Self {
+        self.readiness.push((name, check));
+        self
     }
 
     /// From now on the server is not ready.
@@ -56,6 +65,7 @@ impl Health {
         if root == "readyz" {
             let store = self.checks.iter().find(|(name, _)| *name == "etcd");
             results.extend(store.map(|(_, check)| ("etcd-readiness", check())));
+            results.extend(self.readiness.iter().map(|(name, check)| (*name, check())));
             let stopping = if self.is_stopping() { Err("process is shutting down".to_owned()) } else { Ok(()) };
             results.push(("shutdown", stopping));
         }
@@ -69,6 +79,7 @@ impl Health {
             });
         }
         let excluded: Vec<&str> = query.all("exclude").collect();
+        let verbose = query.get("verbose").is_some();
         let mut lines = String::new();
         let mut failed = false;
         for (name, result) in &results {
@@ -78,9 +89,10 @@ impl Health {
             }
             match result {
                 Ok(()) => lines.push_str(&format!("[+]{name} ok\n")),
-                Err(_) => {
+                Err(why) => {
                     failed = true;
-                    lines.push_str(&format!("[-]{name} failed: reason withheld\n"));
+                    let why = if verbose { why } else { "reason withheld" };
+                    lines.push_str(&format!("[-]{name} failed: {why}\n"));
                 }
             }
         }
@@ -89,10 +101,31 @@ impl Health {
         }
         Some(if failed {
             respond::text(500, format!("{lines}{root} check failed\n"))
-        } else if query.get("verbose").is_some() {
+        } else if verbose {
             respond::text(200, format!("{lines}{root} check passed\n"))
         } else {
             respond::text(200, "ok")
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(health: &Health, path: &str, query: &str) -> (u16, String) {
+        let response = health.answer(path, &Query::parse(query)).unwrap();
+        let code = response.status().as_u16();
+        let Body::Full(bytes) = response.into_body() else { panic!("a text is expected") };
+        (code, String::from_utf8(bytes.to_vec()).unwrap())
+    }
+
+    #[test]
+    fn who_asks_for_more_is_told_why() {
+        let health = Health::new(vec![("watch-cache", Box::new(|| Err("stands at revision 7".to_owned())))]);
+        let told = (500, "[+]ping ok\n[-]watch-cache failed: reason withheld\nlivez check failed\n".to_owned());
+        assert_eq!(ask(&health, "/livez", ""), told);
+        let told = (500, "[+]ping ok\n[-]watch-cache failed: stands at revision 7\nlivez check failed\n".to_owned());
+        assert_eq!(ask(&health, "/livez", "verbose"), told);
     }
 }

@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use prometheus::{Encoder, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder};
+use prometheus::{
+    Encoder, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
+};
 
 use pawl_registry::Table;
 use serde_json::Value;
@@ -18,6 +20,7 @@ pub struct Metrics {
     watch_events: IntCounterVec,
     field_validation: HistogramVec,
     objects: IntGaugeVec,
+    store_refuses_writes: IntGauge,
 }
 
 /// A request that has begun.
@@ -80,6 +83,10 @@ impl Metrics {
             opts("apiserver_resource_objects", "Objects that are stored, by resource."),
             &["group", "resource"],
         ));
+        let store_refuses_writes = vector(IntGauge::with_opts(opts(
+            "pawl_store_refuses_writes",
+            "1 while the store accepts no writes; /readyz?verbose says why.",
+        )));
         let build = vector(IntGaugeVec::new(
             opts("kubernetes_build_info", "What is running: always 1."),
             &["major", "minor", "git_version", "platform"],
@@ -92,13 +99,23 @@ impl Metrics {
             Box::new(watch_events.clone()),
             Box::new(field_validation.clone()),
             Box::new(objects.clone()),
+            Box::new(store_refuses_writes.clone()),
             Box::new(build.clone()),
         ] {
             // Names are distinct; a second registration cannot happen.
             let _ = registry.register(metric);
         }
-        let metrics =
-            Self { registry, requests, duration, in_flight, long_running, watch_events, field_validation, objects };
+        let metrics = Self {
+            registry,
+            requests,
+            duration,
+            in_flight,
+            long_running,
+            watch_events,
+            field_validation,
+            objects,
+            store_refuses_writes,
+        };
         (metrics, build)
     }
 
@@ -107,12 +124,12 @@ impl Metrics {
         &self.registry
     }
 
-    pub fn start(&self, info: &RequestInfo) -> InFlight {
+    pub fn start(&self, info: &RequestInfo, labels: &Labels<'_>) -> InFlight {
         if !info.is_resource {
             return InFlight(None);
         }
         let gauge = if info.is_long_running() {
-            let [group, version, resource, subresource, scope] = resource_labels(info);
+            let [group, version, resource, subresource, scope] = labels.0;
             self.long_running.with_label_values(&[group, version, resource, subresource, scope, "WATCH", "apiserver"])
         } else {
             self.in_flight.with_label_values(&[if info.is_mutating() { "mutating" } else { "readOnly" }])
@@ -121,7 +138,7 @@ impl Metrics {
         InFlight(Some(gauge))
     }
 
-    pub fn finish(&self, in_flight: InFlight, info: &RequestInfo, code: u16, started: Instant) {
+    pub fn finish(&self, in_flight: InFlight, info: &RequestInfo, labels: &Labels<'_>, code: u16, started: Instant) {
         let long_running = info.is_long_running();
         let verb = match info.verb.as_str() {
             "create" => "POST",
@@ -134,7 +151,7 @@ impl Metrics {
             "get" => "GET",
             _ => "other",
         };
-        let [group, version, resource, subresource, scope] = resource_labels(info);
+        let [group, version, resource, subresource, scope] = labels.0;
         let mut buffer = [0u8; 3];
         let code = code_text(code, &mut buffer);
         self.requests
@@ -148,16 +165,18 @@ impl Metrics {
         drop(in_flight);
     }
 
-    pub fn watch_events(&self, info: &RequestInfo) -> prometheus::IntCounter {
-        self.watch_events.with_label_values(&[info.group.as_str(), &info.version, &info.resource])
+    pub fn watch_events(&self, labels: &Labels<'_>) -> prometheus::IntCounter {
+        let [group, version, resource, ..] = labels.0;
+        self.watch_events.with_label_values(&[group, version, resource])
     }
 
     pub fn validated(&self, directive: &str, started: Instant) {
         self.field_validation.with_label_values(&[directive]).observe(started.elapsed().as_secs_f64());
     }
 
-    /// All metrics as text, with the number of objects as the table has them now.
-    pub fn text(&self, table: &Table) -> Vec<u8> {
+    /// All metrics as text, with the number of objects as the table has them and the health of the store as it is now.
+    pub fn text(&self, table: &Table, refuses_writes: bool) -> Vec<u8> {
+        self.store_refuses_writes.set(i64::from(refuses_writes));
         for stored in table.stored() {
             let resource = &stored.group_resource;
             let count = i64::try_from(stored.cache.len()).unwrap_or(i64::MAX);
@@ -170,14 +189,26 @@ impl Metrics {
     }
 }
 
-fn resource_labels(info: &RequestInfo) -> [&str; 5] {
-    let scope = match (info.name.is_empty(), info.namespace.is_empty()) {
-        _ if !info.is_resource => "",
-        (false, _) => "resource",
-        (true, false) => "namespace",
-        (true, true) => "cluster",
-    };
-    [&info.group, &info.version, &info.resource, &info.subresource, scope]
+/// What a request is counted by: group, version, resource, subresource and scope. Only names that are served count, for
+/// every new one costs memory for good; all others are one.
+pub struct Labels<'i>([&'i str; 5]);
+
+impl<'i> Labels<'i> {
+    pub fn of(table: &Table, info: &'i RequestInfo) -> Self {
+        let is_served = || {
+            let served = table.find(&info.group, &info.version, &info.resource)?;
+            (info.subresource.is_empty() || served.resource.subresource(&info.subresource).is_some()).then_some(())
+        };
+        if !info.is_resource || is_served().is_none() {
+            return Self([""; 5]);
+        }
+        let scope = match (info.name.is_empty(), info.namespace.is_empty()) {
+            (false, _) => "resource",
+            (true, false) => "namespace",
+            (true, true) => "cluster",
+        };
+        Self([&info.group, &info.version, &info.resource, &info.subresource, scope])
+    }
 }
 
 fn code_text(code: u16, buffer: &mut [u8; 3]) -> &str {

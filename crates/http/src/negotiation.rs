@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use http::HeaderMap;
 use pawl_meta::{Details, Status};
 
+use crate::query::Query;
+
 /// How an answer is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Media {
@@ -149,6 +151,12 @@ pub fn takes_json(headers: &HeaderMap) -> Result<(), Status> {
 /// The media type for an answer that has no forms. What cannot be had becomes JSON.
 pub fn media(headers: &HeaderMap) -> Media {
     negotiate(headers, None).map(|a| a.media).unwrap_or_default()
+}
+
+/// How an error is told to who sent these headers.
+pub fn for_errors(headers: &HeaderMap, query: &Query) -> Accepted {
+    let pretty = wants_pretty(headers, query.get("pretty"));
+    Accepted { media: error_media(headers), pretty, ..Accepted::default() }
 }
 
 /// The media type for an error: who asks for a form of objects gets no error in its media type.

@@ -120,7 +120,12 @@ fn check_fields(served: &Served, fields: &FieldSelector) -> Result<(), Status> {
     let facts = &served.resource.facts;
     for requirement in &fields.requirements {
         let field = requirement.field.as_str();
-        let known = matches!(field, "metadata.name" | "metadata.namespace") || facts.select.iter().any(|s| s == field);
+        let known = match field {
+            "metadata.name" => true,
+            // What is in no namespace has no such field, unless nobody has thought about its fields.
+            "metadata.namespace" => facts.namespaced || facts.select.is_empty(),
+            field => facts.select.iter().any(|s| s == field),
+        };
         if known {
             continue;
         }

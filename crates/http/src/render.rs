@@ -24,9 +24,8 @@ pub fn object(served: &Served, entry: &Entry, accepted: Accepted, include: Inclu
             return Err(no_list(&go_type(served, false)));
         }
         Form::Table => {
-            let rows = [(entry, readable)];
-            let table = table::table(served, &rows, table::Meta::of(entry), accepted, include);
-            return Ok(document(&table, accepted).0);
+            let table = table::single(served, entry, readable, accepted, include);
+            return Ok(document(&Value::Object(table), accepted).0);
         }
         Form::Object | Form::Metadata => {}
     }

@@ -1,25 +1,33 @@
-//! What a request asks for, read from its method and path.
+//! What a request asks for, read from its method and path. Nothing here knows what is served: `target` finds that out.
 
-use http::Method;
+use http::header::HOST;
+use http::{Method, Request, Version};
 
 use crate::query::Query;
 
 /// A request as far as its head tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestInfo {
-    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`; else the method in lower case.
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`. Other methods have none where the
+    /// path is that of a resource; elsewhere the verb is the method in lower case.
     pub verb: String,
     pub is_resource: bool,
     pub group: String,
     pub version: String,
     pub namespace: String,
+    /// The path goes through the namespace to something in it. That of a namespace itself does not.
+    pub below_namespace: bool,
     pub resource: String,
     pub subresource: String,
     pub name: String,
     /// The path without its escapes, and without the query: what rules for paths are held against.
     pub path: String,
+    /// The path goes on below the subresource.
+    pub surplus: bool,
     /// The old form of a watch: `/api/v1/watch/…`.
     pub watch_path: bool,
+    /// The old form of a proxy: `/api/v1/proxy/…`, which nothing answers any more.
+    pub proxy_path: bool,
 }
 
 impl RequestInfo {
@@ -42,31 +50,38 @@ impl RequestInfo {
         if rest.is_empty() {
             return info;
         }
-        if rest.first() == Some(&"watch") && rest.len() > 1 {
-            info.watch_path = true;
+        if rest.len() > 1 {
+            info.watch_path = rest.first() == Some(&"watch");
+            info.proxy_path = rest.first() == Some(&"proxy");
+        }
+        if info.watch_path || info.proxy_path {
             rest.remove(0);
         }
         info.is_resource = true;
-        if rest.first() == Some(&"namespaces") {
-            // Below a namespace, unless it is the namespace itself or one of its subresources.
-            match rest.as_slice() {
-                ["namespaces", namespace] => info.namespace = (*namespace).to_owned(),
-                ["namespaces", namespace, "status" | "finalize", ..] => info.namespace = (*namespace).to_owned(),
-                ["namespaces", namespace, ..] => {
-                    info.namespace = (*namespace).to_owned();
-                    rest.drain(..2);
-                }
-                _ => {}
+        match rest.as_slice() {
+            // The namespace itself or one of its subresources.
+            ["namespaces", namespace] | ["namespaces", namespace, "status" | "finalize", ..] => {
+                info.namespace = (*namespace).to_owned();
             }
+            ["namespaces", namespace, ..] => {
+                info.namespace = (*namespace).to_owned();
+                info.below_namespace = true;
+                rest.drain(..2);
+            }
+            _ => {}
         }
         let mut rest = rest.into_iter();
         info.resource = rest.next().unwrap_or_default().to_owned();
         info.name = rest.next().unwrap_or_default().to_owned();
-        info.subresource = rest.next().unwrap_or_default().to_owned();
+        if !info.proxy_path {
+            info.subresource = rest.next().unwrap_or_default().to_owned();
+        }
+        info.surplus = rest.next().is_some();
         info.verb = verb(method, &info, query);
-        // A watch of one object by field selector is a watch of that object, for who may do what too.
+        // A list or watch of one object by field selector is one of that object, for who may do what too. A deletion is not.
         if info.name.is_empty()
-            && matches!(info.verb.as_str(), "list" | "watch" | "deletecollection")
+            && !info.watch_path
+            && matches!(info.verb.as_str(), "list" | "watch")
             && let Some(selector) = query.get("fieldSelector")
             && let Ok(selector) = pawl_meta::selector::FieldSelector::parse(selector)
             && let Some(name) = selector.required("metadata.name")
@@ -79,9 +94,7 @@ impl RequestInfo {
 
     /// Whether the path names an object, as opposed to a collection that a selector narrows.
     pub fn names_object(&self) -> bool {
-        !self.name.is_empty()
-            && !matches!(self.verb.as_str(), "list" | "deletecollection")
-            && (self.verb != "watch" || self.watch_path)
+        !self.name.is_empty() && self.verb != "list" && (self.verb != "watch" || self.watch_path)
     }
 
     /// Requests that last as long as their client wants.
@@ -94,20 +107,31 @@ impl RequestInfo {
     }
 }
 
+/// What is wrong with how a request names its host, in the words of upstream. HTTP/1.1 names exactly one; a second one is how
+/// two servers in a row are made to disagree.
+pub(crate) fn host_problem<B>(request: &Request<B>) -> Option<&'static str> {
+    match request.headers().get_all(HOST).iter().count() {
+        0 if request.version() == Version::HTTP_11 => Some("missing required Host header"),
+        0 | 1 => None,
+        _ => Some("too many Host headers"),
+    }
+}
+
 fn verb(method: &Method, info: &RequestInfo, query: &Query) -> String {
     let named = !info.name.is_empty();
     let verb = match *method {
         // Whatever the method: what cannot be watched is said by the handler.
         _ if info.watch_path => "watch",
+        _ if info.proxy_path => "proxy",
         Method::GET | Method::HEAD if named => "get",
-        Method::GET | Method::HEAD if query.get("watch").is_some_and(|w| !matches!(w, "false" | "0")) => "watch",
+        Method::GET | Method::HEAD if query.flag("watch").unwrap_or(false) => "watch",
         Method::GET | Method::HEAD => "list",
         Method::POST => "create",
         Method::PUT => "update",
         Method::PATCH => "patch",
         Method::DELETE if named => "delete",
         Method::DELETE => "deletecollection",
-        _ => return method.as_str().to_lowercase(),
+        _ => "",
     };
     verb.to_owned()
 }
@@ -148,5 +172,32 @@ mod tests {
         check(Method::GET, "/api//v1", ("list", "", "", "v1", "", ""));
         check(Method::GET, "/apis/apps/v1//deployments", ("get", "apps", "", "", "deployments", ""));
         check(Method::GET, "/api/v1/pods?fieldSelector=metadata.name%3Dx", ("list", "", "", "pods", "x", ""));
+        check(Method::GET, "/api/v1/pods?watch=False", ("list", "", "", "pods", "", ""));
+        check(Method::GET, "/api/v1/proxy/nodes/n/logs", ("proxy", "", "", "nodes", "n", ""));
+        check(Method::OPTIONS, "/api/v1/nodes/n", ("", "", "", "nodes", "n", ""));
+        check(Method::OPTIONS, "/healthz", ("options", "", "", "", "", ""));
+    }
+
+    /// Who may delete one object may not delete a collection that a selector narrows to it.
+    #[test]
+    fn a_deletion_takes_no_name_from_a_selector() {
+        let uri = "/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Dx";
+        check(Method::DELETE, uri, ("deletecollection", "", "a", "pods", "", ""));
+    }
+
+    #[test]
+    fn what_a_path_goes_through_is_kept() {
+        for (path, below_namespace, surplus) in [
+            ("/api/v1/namespaces/a", false, false),
+            ("/api/v1/namespaces/a/status", false, false),
+            ("/api/v1/namespaces/a/status/more", false, true),
+            ("/api/v1/namespaces/a/pods", true, false),
+            ("/api/v1/namespaces/a/namespaces/a", true, false),
+            ("/api/v1/namespaces/a/pods/p/log/more", true, true),
+            ("/api/v1/nodes/n/proxy/logs", false, true),
+        ] {
+            let info = RequestInfo::parse(&Method::GET, path, &Query::default());
+            assert_eq!((info.below_namespace, info.surplus), (below_namespace, surplus), "{path}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Building answers.
 
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{HeaderName, Response, StatusCode};
 use pawl_meta::Status;
 
@@ -25,6 +25,13 @@ pub fn text(code: u16, text: impl Into<String>) -> Response<Body> {
 
 pub fn page_not_found() -> Response<Body> {
     text(404, "404 page not found\n")
+}
+
+/// What is no proper request of HTTP: the connection ends with the answer, since who sent it may mean something else.
+pub fn malformed(why: &str) -> Response<Body> {
+    let mut response = text(400, format!("400 Bad Request: {why}"));
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 /// A code and nothing else.

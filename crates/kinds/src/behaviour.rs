@@ -67,8 +67,18 @@ pub trait Columns: Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Which of two rows comes first, for the few kinds where that is not the list's order.
-    fn order(&self, _one: &Value, _other: &Value) -> Ordering {
+    /// Whether rows have an order of their own, which few kinds' have.
+    fn is_sorted(&self) -> bool {
+        false
+    }
+
+    /// What the order of rows depends on.
+    fn sort_key(&self, _object: &Value) -> Vec<Option<Value>> {
+        Vec::new()
+    }
+
+    /// Which of two rows comes first, by what their order depends on.
+    fn order(&self, _one: &[Option<Value>], _other: &[Option<Value>]) -> Ordering {
         Ordering::Equal
     }
 

@@ -3,11 +3,15 @@
 //! Owns the order of all writes. It takes whatever waits, checks each write against the index with the writes before it
 //! in the same batch on top, appends one batch, syncs once, and only then makes them visible and answers. While it syncs
 //! the next writes gather, so batches grow with the load and a lone writer never waits for company.
+//!
+//! When a batch fails, its writes are answered with what is known of them, all others are refused, and the committer tries
+//! to get the log going again until it succeeds.
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::channel::oneshot;
@@ -16,14 +20,10 @@ use pawl_kv::{Change, Error, Event, Expect, KeyValue, Outcome, Result, Revision,
 use tokio::sync::watch;
 
 use crate::Shared;
+use crate::clock::milliseconds;
 use crate::format::BatchBuilder;
-use crate::log::{AppendError, Log};
-use crate::state::{Entry, Index};
-
-/// Milliseconds since the Unix epoch.
-pub fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
-}
+use crate::log::{AppendError, Log, LogRoom};
+use crate::state::{Entry, Index, Refusal};
 
 /// What can be asked of the committer.
 pub enum Request {
@@ -49,7 +49,7 @@ impl Queue {
     pub fn push(&self, request: Request) -> Result<()> {
         let mut waiting = self.waiting.lock();
         if waiting.closed {
-            return Err(closed());
+            return Err(Error::Closed);
         }
         waiting.requests.push(request);
         // Only the first one finds the committer asleep.
@@ -79,10 +79,6 @@ impl Queue {
     }
 }
 
-pub fn closed() -> Error {
-    Error::Unavailable("the store is closed".to_owned())
-}
-
 /// A write that has its revision and waits for the sync.
 struct Pending {
     event: Event,
@@ -107,13 +103,46 @@ pub struct Committer {
     /// Tells watchers that there is something new. Dropped with the committer, which is how they learn of the end.
     visible: watch::Sender<Revision>,
     deadlines: BTreeMap<(u64, Revision), Bytes>,
+    /// When keys may be expired again.
+    next_expiry: Instant,
+    trouble: Option<Trouble>,
+    /// Whether puts are refused. Then nothing but time tells that they need not be any more.
+    is_scarce: bool,
     builder: BatchBuilder,
+}
+
+/// The log does not work. Nothing is written until it does again.
+struct Trouble {
+    since: Instant,
+    next_try: Instant,
+    pause: Duration,
+}
+
+impl Trouble {
+    const LEAST: Duration = Duration::from_millis(20);
+    const MOST: Duration = Duration::from_secs(2);
+
+    fn begin() -> Self {
+        let now = Instant::now();
+        Self { since: now, next_try: now + Self::LEAST, pause: Self::LEAST }
+    }
+
+    fn wait_longer(&mut self) {
+        self.pause = (self.pause * 2).min(Self::MOST);
+        self.next_try = Instant::now() + self.pause;
+    }
 }
 
 impl Committer {
     /// A batch is closed at this size, so that one sync never takes long.
     const BATCH_BYTES: usize = 4 << 20;
     const BATCH_WRITES: usize = 4096;
+    /// So many keys are expired at once, and then none for a moment: when a great many run out together, whoever writes
+    /// and reads meanwhile comes first.
+    const EXPIRE: usize = 512;
+    const EXPIRE_PAUSE: Duration = Duration::from_millis(50);
+    /// How long writers wait for a segment that cannot be made, before they are told.
+    const PATIENCE: Duration = Duration::from_millis(500);
 
     pub fn new(shared: Arc<Shared>, log: Log, visible: watch::Sender<Revision>) -> Self {
         let mut builder = BatchBuilder::default();
@@ -123,7 +152,7 @@ impl Committer {
             let expiring = state.index.iter().filter_map(|(key, entry)| Some((entry, entry.deadline?, key.clone())));
             expiring.map(|(entry, deadline, key)| ((deadline, entry.mod_revision), key)).collect()
         };
-        Self { shared, log, visible, deadlines, builder }
+        Self { shared, log, visible, deadlines, next_expiry: Instant::now(), trouble: None, is_scarce: false, builder }
     }
 
     /// Serves the queue until it is closed.
@@ -138,6 +167,10 @@ impl Committer {
                     Request::Compact { revision, reply } => compactions.push((revision, reply)),
                 }
             }
+            self.mend();
+            if self.is_scarce {
+                self.room();
+            }
             writes.extend(self.expired().into_iter().map(|write| (write, None)));
             let mut writes = writes.into_iter().peekable();
             while writes.peek().is_some() {
@@ -147,48 +180,87 @@ impl Committer {
             for (revision, reply) in compactions {
                 let _ = reply.send(self.compact(revision));
             }
+            self.shared.release_stale();
         }
         self.log.close();
     }
 
-    /// How long to sleep at most: until the next key expires.
+    /// How long to sleep at most: until the next key expires, or the log is tried again.
     fn patience(&self) -> Option<Duration> {
+        if let Some(trouble) = &self.trouble {
+            return Some(trouble.next_try.saturating_duration_since(Instant::now()));
+        }
+        if self.is_scarce {
+            return Some(Trouble::LEAST);
+        }
         let ((deadline, _), _) = self.deadlines.first_key_value()?;
-        // A clock that is set while we sleep must not keep a key alive for long.
-        const MOST: u64 = 60_000;
-        (!self.has_failed()).then(|| Duration::from_millis(deadline.saturating_sub(now()).clamp(1, MOST)))
+        let due = Duration::from_millis(deadline.saturating_sub(self.shared.clock.now()).max(1));
+        Some(due.max(self.next_expiry.saturating_duration_since(Instant::now())))
     }
 
-    fn has_failed(&self) -> bool {
-        self.shared.state.read().failure.is_some()
+    /// Tries to get the log going again, when it is time to.
+    fn mend(&mut self) {
+        let Some(trouble) = self.trouble.as_mut().filter(|trouble| trouble.next_try <= Instant::now()) else { return };
+        let next_revision = self.shared.state.read().revision + 1;
+        match self.log.mend(next_revision, self.shared.clock.now()) {
+            Ok(()) => {
+                tracing::info!(after = ?trouble.since.elapsed(), "the store accepts writes again");
+                self.trouble = None;
+                self.shared.state.write().refusal = None;
+            }
+            Err(reason) => {
+                trouble.wait_longer();
+                self.shared.state.write().refusal = Some(Refusal::All(reason));
+            }
+        }
     }
 
     /// Deletions of the keys whose time has passed.
-    fn expired(&self) -> Vec<Write> {
-        if self.deadlines.is_empty() || self.has_failed() {
+    fn expired(&mut self) -> Vec<Write> {
+        if self.deadlines.is_empty() || self.trouble.is_some() || Instant::now() < self.next_expiry {
             return Vec::new();
         }
-        let due = self.deadlines.range(..(now(), Revision::MAX)).take(Self::BATCH_WRITES);
-        due.map(|((_, revision), key)| Write {
-            key: key.clone(),
-            expect: Expect::Revision(*revision),
-            change: Change::Delete,
-        })
-        .collect()
+        let due = self.deadlines.range(..(self.shared.clock.now(), Revision::MAX)).take(Self::EXPIRE);
+        let due: Vec<Write> = due
+            .map(|((_, revision), key)| Write {
+                key: key.clone(),
+                expect: Expect::Revision(*revision),
+                change: Change::Delete,
+            })
+            .collect();
+        if !due.is_empty() {
+            self.next_expiry = Instant::now() + Self::EXPIRE_PAUSE;
+        }
+        due
+    }
+
+    /// How large the next batch may be. Says to everybody when the room that is left is for deletions only.
+    fn room(&mut self) -> usize {
+        let (most, scarce) = match self.log.room() {
+            LogRoom::Enough => (u64::MAX, None),
+            LogRoom::Little(most) => (most, None),
+            LogRoom::ForDeletions(most, why) => (most, Some(Refusal::Puts(why))),
+        };
+        self.is_scarce = scarce.is_some();
+        if self.trouble.is_none() && self.shared.state.read().refusal != scarce {
+            self.shared.state.write().refusal = scarce;
+        }
+        usize::try_from(most).unwrap_or(usize::MAX).clamp(1, Self::BATCH_BYTES)
     }
 
     /// Takes writes until the batch is full, and answers those that cannot be applied to what is durable.
     fn plan(&mut self, writes: &mut impl Iterator<Item = (Write, Option<oneshot::Sender<Result<Outcome>>>)>) -> Batch {
+        let room = self.room();
         let mut batch = Batch::default();
-        let time = now();
+        let time = self.shared.clock.now();
         self.builder.clear();
         let state = self.shared.state.read();
         while batch.pending.len() < Self::BATCH_WRITES
-            && self.builder.len() < Self::BATCH_BYTES
+            && self.builder.len() < room
             && let Some((write, reply)) = writes.next()
         {
-            if let Some(reason) = &state.failure {
-                answer(reply, Err(Error::ReadOnly(reason.clone())));
+            if let Some(refused) = Refusal::of(state.refusal.as_ref(), &write.change) {
+                answer(reply, Err(refused));
                 continue;
             }
             let revision = state.revision + 1 + batch.pending.len() as u64;
@@ -212,17 +284,12 @@ impl Committer {
     fn commit(&mut self, batch: Batch) {
         let (Some(first), Some(last)) = (batch.pending.first(), batch.pending.last()) else { return };
         let (first, last) = (first.event.revision, last.event.revision);
-        if let Err(error) = self.log.append(&mut self.builder, first, last + 1, now()) {
-            let (reason, begun) = self.fail(error);
+        if let Err(error) = self.append(first, last + 1) {
             for reply in batch.pending.into_iter().filter_map(|pending| pending.reply) {
-                let _ = reply.send(Err(if begun {
-                    Error::Unknown(reason.clone())
-                } else {
-                    Error::ReadOnly(reason.clone())
-                }));
+                let _ = reply.send(Err(error.clone()));
             }
             for (reply, _) in batch.refused {
-                let _ = reply.send(Err(Error::ReadOnly(reason.clone())));
+                let _ = reply.send(Err(Error::ReadOnly(error.to_string())));
             }
             return;
         }
@@ -243,7 +310,7 @@ impl Committer {
                 events.push(event);
             }
             state.revision = last;
-            state.window.push(events.into());
+            state.written += state.window.push(events.into()) as u64;
         }
         self.visible.send_replace(last);
         for (reply, revision) in replies {
@@ -257,7 +324,7 @@ impl Committer {
     fn compact(&mut self, revision: Revision) -> Result<()> {
         let current = {
             let state = self.shared.state.read();
-            if let Some(reason) = &state.failure {
+            if let Some(Refusal::All(reason)) = &state.refusal {
                 return Err(Error::ReadOnly(reason.clone()));
             }
             if revision > state.revision {
@@ -269,24 +336,34 @@ impl Committer {
             state.revision
         };
         self.builder.set_compaction(revision);
-        if let Err(error) = self.log.append(&mut self.builder, current + 1, current + 1, now()) {
-            let (reason, begun) = self.fail(error);
-            return Err(if begun { Error::Unknown(reason) } else { Error::ReadOnly(reason) });
-        }
+        self.append(current + 1, current + 1)?;
         let mut state = self.shared.state.write();
         state.compacted = state.compacted.max(revision);
         Ok(())
     }
 
-    /// From here on writes are refused. Tells why, and whether bytes of the failed batch may be on the disk.
-    fn fail(&self, error: AppendError) -> (String, bool) {
-        let (reason, begun) = match error {
-            AppendError::NotBegun(reason) => (reason, false),
-            AppendError::Unknown(reason) => (reason, true),
+    /// Makes what the builder holds durable. Where nothing of it was written, the same is tried for a moment; after that,
+    /// and after a failed write or sync, the log is in trouble.
+    fn append(&mut self, first: Revision, next: Revision) -> Result<()> {
+        let begin = Instant::now();
+        let mut pause = Duration::from_millis(5);
+        let (reason, error) = loop {
+            match self.log.append(&mut self.builder, first, next, self.shared.clock.now()) {
+                Ok(()) => return Ok(()),
+                Err(AppendError::Unknown(reason)) => break (reason.clone(), Error::Unknown(reason)),
+                Err(AppendError::NotBegun(reason)) => {
+                    if begin.elapsed() + pause > Self::PATIENCE {
+                        break (reason.clone(), Error::ReadOnly(reason));
+                    }
+                    thread::sleep(pause);
+                    pause *= 2;
+                }
+            }
         };
-        tracing::error!(reason, "the store refuses writes from here on");
-        self.shared.state.write().failure = Some(reason.clone());
-        (reason, begun)
+        tracing::error!(reason, "the store refuses writes until the log works again");
+        self.trouble = Some(Trouble::begin());
+        self.shared.state.write().refusal = Some(Refusal::All(reason));
+        Err(error)
     }
 }
 
@@ -340,7 +417,7 @@ impl Batch {
                 value: value.clone(),
                 create_revision: current.map_or(revision, |entry| entry.create_revision),
                 mod_revision: revision,
-                deadline: ttl.map(|ttl| time.saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)).max(1)),
+                deadline: ttl.map(|ttl| time.saturating_add(milliseconds(ttl)).max(1)),
             }),
             Change::Delete => None,
         };

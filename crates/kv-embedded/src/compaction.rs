@@ -1,46 +1,39 @@
 //! Compaction: forgetting history that is old enough.
 //!
-//! Owns the thread that writes snapshots and removes segments. It works on a snapshot of the index, so writers go on
-//! beside it. A snapshot is written only when it frees about as much log as it takes itself; the newest segment always
-//! stays.
+//! Owns the thread of the chores: it writes snapshots, removes segments, makes the spare segment. It works on a snapshot
+//! of the index, so writers go on beside it. A snapshot is written only when it frees about as much log as it takes
+//! itself, and when there is room for it; the newest segment always stays. What fails is tried again, and leaves nothing
+//! behind.
 
 use std::io;
 use std::mem;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
 use pawl_kv::{Result, Revision};
 
-use crate::committer::now;
+use crate::clock::milliseconds;
 use crate::segment::{Segment, segment_name};
 use crate::snapshot::{self, snapshot_name};
+use crate::state::State;
 use crate::{Options, Shared, spawn};
 
 /// The handle of the thread.
 pub struct Compactor {
-    stopped: Arc<Stop>,
+    shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-#[derive(Default)]
-struct Stop {
-    stopped: Mutex<bool>,
-    changed: Condvar,
-}
-
 impl Compactor {
-    pub fn start(shared: Arc<Shared>, options: Options, snapshot: Revision) -> Result<Self> {
-        let stopped = Arc::new(Stop::default());
-        let stop = Arc::clone(&stopped);
-        let thread = spawn("pawl-compact", move || Work { shared, options, snapshot }.run(&stop))?;
-        Ok(Self { stopped, thread: Some(thread) })
+    pub fn start(shared: &Arc<Shared>, options: Options, snapshot: Revision) -> Result<Self> {
+        let work = Work { shared: Arc::clone(shared), options, snapshot, obsolete: Vec::new(), is_failing: false };
+        let thread = spawn("pawl-compact", move || work.run())?;
+        Ok(Self { shared: Arc::clone(shared), thread: Some(thread) })
     }
 
     pub fn stop(&mut self) {
-        *self.stopped.stopped.lock() = true;
-        self.stopped.changed.notify_one();
+        self.shared.spare.stop();
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
@@ -54,126 +47,179 @@ struct Work {
     options: Options,
     /// The revision of the newest snapshot; 0 without one.
     snapshot: Revision,
+    /// Snapshots that have been replaced and could not be removed yet.
+    obsolete: Vec<Revision>,
+    /// Whether the last try failed: one says so once.
+    is_failing: bool,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Nothing,
+    /// Segments can go, now.
+    Remove,
+    /// More of them can go once there is a new snapshot.
+    SnapshotThenRemove,
 }
 
 /// What a look at the segments says.
 #[derive(Debug, PartialEq, Eq)]
-enum Verdict {
-    Nothing,
-    /// Segments that end before this revision can go, now.
-    Remove(Revision),
-    /// They can go once there is a new snapshot.
-    SnapshotThenRemove(Revision),
+struct Judgement {
+    verdict: Verdict,
+    /// What ends before this revision is covered by a snapshot and can go.
+    covered: Option<Revision>,
 }
 
 impl Work {
-    fn run(mut self, stop: &Stop) {
+    fn run(mut self) {
         let pause = (self.options.history / 8).clamp(Duration::from_millis(10), Duration::from_secs(15));
-        let mut stopped = stop.stopped.lock();
-        while !*stopped {
-            stop.changed.wait_for(&mut stopped, pause);
-            if !*stopped {
-                parking_lot::MutexGuard::unlocked(&mut stopped, || self.step());
+        let shared = Arc::clone(&self.shared);
+        let mut next = Instant::now() + pause;
+        while shared.spare.wait(next.saturating_duration_since(Instant::now())) {
+            shared.spare.refill();
+            if Instant::now() >= next || (shared.spare.full().is_some() && !self.is_failing) {
+                shared.release_stale();
+                self.step();
+                next = Instant::now() + pause;
             }
         }
+        shared.spare.remove();
     }
 
     fn step(&mut self) {
-        let (compacted, live_bytes) = {
-            let state = self.shared.state.read();
-            if state.failure.is_some() {
-                return;
-            }
-            (state.compacted, state.live_bytes)
-        };
-        let facts = Facts { now: now(), snapshot: self.snapshot, compacted, live_bytes };
-        let verdict = judge(self.shared.segments.0.lock().iter(), &self.options, &facts);
-        let done = match verdict {
+        let verdict = self.judge(&self.shared.state.read()).verdict;
+        let done = self.remove_obsolete().and_then(|()| match verdict {
             Verdict::Nothing => Ok(()),
-            Verdict::Remove(before) => self.remove(before),
-            Verdict::SnapshotThenRemove(before) => self.write_snapshot().and_then(|()| self.remove(before)),
-        };
-        if let Err(error) = done {
-            tracing::warn!(%error, "compaction failed and will be tried again");
+            Verdict::Remove => self.remove(),
+            // Without the snapshot, what an older one covers can still go.
+            Verdict::SnapshotThenRemove => {
+                let written = self.write_snapshot();
+                self.remove().and(written)
+            }
+        });
+        match &done {
+            Err(error) if !self.is_failing => tracing::warn!(%error, "compaction failed and will be tried again"),
+            Err(error) => tracing::debug!(%error, "compaction failed again"),
+            Ok(()) => {}
         }
+        self.is_failing = done.is_err();
+    }
+
+    fn judge(&self, state: &State) -> Judgement {
+        let facts = Facts {
+            now: self.shared.clock.now(),
+            snapshot: self.snapshot,
+            compacted: state.compacted,
+            live_bytes: state.live_bytes,
+            needed: self.shared.needed(),
+            is_full: self.shared.spare.full().is_some(),
+        };
+        self.shared.segments.look(|segments| judge(segments.iter(), &self.options, &facts))
     }
 
     fn write_snapshot(&mut self) -> io::Result<()> {
-        let (index, revision, compacted) = {
+        let (index, revision, compacted, live_bytes) = {
             let state = self.shared.state.read();
-            (state.index.clone(), state.revision, state.compacted)
+            (state.index.clone(), state.revision, state.compacted, state.live_bytes)
         };
+        let (size, free) = (snapshot::size(index.len(), live_bytes), self.shared.disk.free()?);
+        // What it would leave is for the log, unless the log can only go on when there is a snapshot.
+        let left = if self.shared.spare.full().is_some() { 0 } else { self.options.segment_bytes };
+        if free < size.saturating_add(left) {
+            let what = format!("a snapshot takes {size} bytes, {free} are free");
+            return Err(io::Error::new(io::ErrorKind::StorageFull, what));
+        }
         let bytes = snapshot::write(&*self.shared.disk, &index, revision, compacted)?;
         tracing::debug!(revision, bytes, "wrote a snapshot");
         let older = mem::replace(&mut self.snapshot, revision);
-        if older > 0 { self.shared.disk.remove(&snapshot_name(older)) } else { Ok(()) }
+        self.obsolete.extend((older > 0 && older != revision).then_some(older));
+        self.remove_obsolete()
     }
 
-    /// Moves the compacted revision, then removes the segments that end before `before`, from the oldest on.
-    fn remove(&self, before: Revision) -> io::Result<()> {
-        {
+    fn remove_obsolete(&mut self) -> io::Result<()> {
+        while let Some(older) = self.obsolete.last() {
+            remove_file(&self.shared, &snapshot_name(*older))?;
+            self.obsolete.pop();
+        }
+        Ok(())
+    }
+
+    /// Moves the compacted revision, then removes the segments that end before it, from the oldest on. What somebody
+    /// began to read since the last look stays.
+    fn remove(&self) -> io::Result<()> {
+        let before = {
             let mut state = self.shared.state.write();
+            let Some(before) = self.judge(&state).covered else { return Ok(()) };
             state.compacted = state.compacted.max(before - 1);
+            before
+        };
+        while let Some(oldest) = self.shared.segments.oldest_before(before) {
+            remove_file(&self.shared, &segment_name(oldest))?;
+            self.shared.segments.drop_oldest();
         }
-        loop {
-            let oldest = {
-                let mut segments = self.shared.segments.0.lock();
-                match segments.front() {
-                    Some(oldest) if oldest.next_revision <= before && segments.len() > 1 => segments.pop_front(),
-                    _ => return Ok(()),
-                }
-            };
-            if let Some(oldest) = oldest {
-                self.shared.disk.remove(&segment_name(oldest.number))?;
-            }
-        }
+        Ok(())
+    }
+}
+
+/// Removes a file that may be gone already.
+fn remove_file(shared: &Shared, name: &str) -> io::Result<()> {
+    match shared.disk.remove(name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
     }
 }
 
 /// What the verdict depends on beside the segments.
+#[derive(Clone, Copy)]
 struct Facts {
     now: u64,
     snapshot: Revision,
     compacted: Revision,
     live_bytes: u64,
+    /// Somebody still has to read from this revision on.
+    needed: Option<Revision>,
+    /// Whether the disk is full: then everything goes that can.
+    is_full: bool,
 }
 
 fn judge<'a>(
     segments: impl ExactSizeIterator<Item = &'a Segment> + Clone,
     options: &Options,
     facts: &Facts,
-) -> Verdict {
+) -> Judgement {
     /// Many small segments (of a server that is restarted often) slow down opening.
     const MANY: usize = 64;
 
-    let history = u64::try_from(options.history.as_millis()).unwrap_or(u64::MAX);
+    let history = milliseconds(options.history);
     let mut total: u64 = segments.clone().map(|segment| segment.end).sum();
     let ended = segments.len().saturating_sub(1);
-    let (mut removable, mut covered, mut uncovered_bytes, mut count) = (None, None, 0, 0);
+    let (mut covered, mut uncovered_bytes, mut count) = (None, 0, 0);
     let mut too_much = false;
     for segment in segments.take(ended) {
-        let is_old = segment.newest.saturating_add(history) <= facts.now;
+        let is_needed = facts.needed.is_some_and(|needed| needed < segment.next_revision);
+        let is_old = segment.newest.saturating_add(history) <= facts.now && !is_needed;
         let is_forgotten = segment.next_revision <= facts.compacted + 1;
-        let is_excess = total > options.history_bytes;
+        let is_excess = total > options.history_bytes || facts.is_full;
         if !(is_old || is_forgotten || is_excess) {
             break;
         }
         too_much |= is_excess;
         total -= segment.end;
         count += 1;
-        removable = Some(segment.next_revision);
         if segment.next_revision <= facts.snapshot + 1 {
-            covered = removable;
+            covered = Some(segment.next_revision);
         } else {
             uncovered_bytes += segment.end;
         }
     }
     let pays = uncovered_bytes > 0 && (uncovered_bytes >= facts.live_bytes / 2 || count >= MANY || too_much);
-    match (removable, covered) {
-        (Some(before), _) if pays => Verdict::SnapshotThenRemove(before),
-        (_, Some(before)) => Verdict::Remove(before),
-        _ => Verdict::Nothing,
-    }
+    let verdict = match covered {
+        _ if pays => Verdict::SnapshotThenRemove,
+        Some(_) => Verdict::Remove,
+        None => Verdict::Nothing,
+    };
+    Judgement { verdict, covered }
 }
 
 #[cfg(test)]
@@ -187,7 +233,7 @@ mod tests {
             let first_revision = 2 + (number - 1) * 10;
             let created = number * 1000;
             let header = SegmentHeader { number, salt: 0, first_revision, previous_end: 0, created };
-            let mut segment = Segment::new(&header);
+            let mut segment = Segment::new(&header, None);
             segment.extend(first_revision, first_revision + 10, 1000, created);
             segment
         };
@@ -195,11 +241,16 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(options: &Options, facts: Facts, expected: Verdict) {
-        assert_eq!(judge(segments(5).iter(), options, &facts), expected);
+    fn check(options: &Options, facts: Facts, verdict: Verdict, covered: Option<Revision>) {
+        assert_eq!(judge(segments(5).iter(), options, &facts), Judgement { verdict, covered });
+        // A snapshot of everything covers all that may go.
+        if verdict == Verdict::SnapshotThenRemove {
+            let covered = judge(segments(5).iter(), options, &Facts { snapshot: 51, ..facts }).covered;
+            assert!(covered.is_some());
+        }
     }
 
-    const FACTS: Facts = Facts { now: 0, snapshot: 0, compacted: 0, live_bytes: 0 };
+    const FACTS: Facts = Facts { now: 0, snapshot: 0, compacted: 0, live_bytes: 0, needed: None, is_full: false };
 
     fn keep(history: Duration) -> Options {
         Options { history, ..Options::default() }
@@ -207,35 +258,58 @@ mod tests {
 
     #[test]
     fn what_is_young_stays() {
-        check(&keep(Duration::from_secs(10)), Facts { now: 10_999, ..FACTS }, Verdict::Nothing);
+        check(&keep(Duration::from_secs(10)), Facts { now: 10_999, ..FACTS }, Verdict::Nothing, None);
     }
 
     #[test]
     fn what_is_old_goes_with_a_snapshot_that_covers_it() {
         let ten = keep(Duration::from_secs(10));
-        check(&ten, Facts { now: 12_000, ..FACTS }, Verdict::SnapshotThenRemove(22));
-        check(&ten, Facts { now: 12_000, snapshot: 21, ..FACTS }, Verdict::Remove(22));
-        check(&ten, Facts { now: 12_000, snapshot: 20, live_bytes: 1 << 20, ..FACTS }, Verdict::Remove(12));
+        let old = Facts { now: 12_000, ..FACTS };
+        check(&ten, old, Verdict::SnapshotThenRemove, None);
+        check(&ten, Facts { snapshot: 21, ..old }, Verdict::Remove, Some(22));
+        check(&ten, Facts { snapshot: 99, ..old }, Verdict::Remove, Some(22));
+        check(&ten, Facts { snapshot: 20, live_bytes: 1 << 20, ..old }, Verdict::Remove, Some(12));
     }
 
     #[test]
     fn a_snapshot_must_be_worth_it() {
-        check(&keep(Duration::ZERO), Facts { now: 12_000, live_bytes: 1 << 20, ..FACTS }, Verdict::Nothing);
+        check(&keep(Duration::ZERO), Facts { now: 12_000, live_bytes: 1 << 20, ..FACTS }, Verdict::Nothing, None);
     }
 
     #[test]
     fn the_newest_segment_stays() {
-        check(&keep(Duration::ZERO), Facts { now: 99_000, ..FACTS }, Verdict::SnapshotThenRemove(42));
+        check(&keep(Duration::ZERO), Facts { now: 99_000, snapshot: 99, ..FACTS }, Verdict::Remove, Some(42));
     }
 
     #[test]
     fn what_was_forgotten_by_hand_goes_early() {
-        check(&keep(Duration::from_secs(10)), Facts { compacted: 25, ..FACTS }, Verdict::SnapshotThenRemove(22));
+        let ten = keep(Duration::from_secs(10));
+        check(&ten, Facts { compacted: 25, ..FACTS }, Verdict::SnapshotThenRemove, None);
+        check(&ten, Facts { compacted: 25, snapshot: 99, ..FACTS }, Verdict::Remove, Some(22));
+    }
+
+    #[test]
+    fn what_somebody_has_to_read_stays() {
+        let ten = keep(Duration::from_secs(10));
+        let old = Facts { now: 99_000, snapshot: 99, ..FACTS };
+        check(&ten, Facts { needed: Some(2), ..old }, Verdict::Nothing, None);
+        check(&ten, Facts { needed: Some(21), ..old }, Verdict::Remove, Some(12));
+        check(&ten, Facts { needed: Some(22), ..old }, Verdict::Remove, Some(22));
+        let small = Options { history_bytes: 3500, ..ten };
+        check(&small, Facts { now: 0, needed: Some(2), ..old }, Verdict::Remove, Some(22));
+    }
+
+    #[test]
+    fn on_a_full_disk_everything_goes() {
+        let ten = keep(Duration::from_secs(10));
+        let full = Facts { is_full: true, live_bytes: 1 << 20, snapshot: 21, needed: Some(2), ..FACTS };
+        check(&ten, full, Verdict::SnapshotThenRemove, Some(22));
+        check(&ten, Facts { snapshot: 99, ..full }, Verdict::Remove, Some(42));
     }
 
     #[test]
     fn a_log_that_is_too_large_goes_early_whatever_it_costs() {
         let small = Options { history_bytes: 3500, ..keep(Duration::from_secs(10)) };
-        check(&small, Facts { live_bytes: 1 << 20, ..FACTS }, Verdict::SnapshotThenRemove(22));
+        check(&small, Facts { live_bytes: 1 << 20, ..FACTS }, Verdict::SnapshotThenRemove, None);
     }
 }

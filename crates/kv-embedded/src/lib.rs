@@ -17,18 +17,24 @@
 //! # }
 //! ```
 
+mod clock;
 mod committer;
 mod compaction;
 mod disk;
 mod format;
+mod history;
+mod keep;
 mod log;
 mod read;
+mod readers;
 mod recovery;
 mod segment;
 #[cfg(feature = "testing")]
 pub mod simulated;
 mod snapshot;
+mod spare;
 mod state;
+mod unsynced;
 mod watch;
 
 use std::path::Path;
@@ -43,16 +49,21 @@ use parking_lot::RwLock;
 use pawl_kv::{Change, Error, Expect, KeyValue, Kv, Outcome, Range, RangeRequest, Result, Revision, Watch, Write};
 use tokio::sync::watch as channel;
 
-use committer::{Committer, Queue, Request, closed};
+use clock::Clock;
+use committer::{Committer, Queue, Request};
 use compaction::Compactor;
 #[cfg(not(feature = "testing"))]
 use disk::Disk;
 use disk::{Directory, Lock};
 #[cfg(feature = "testing")]
 pub use disk::{Disk, DiskFile};
+use history::Chapters;
+use keep::{Kept, Pins};
 use log::Log;
+use readers::Readers;
 use segment::Segments;
-use state::State;
+use spare::Spare;
+use state::{Refusal, State};
 
 /// How a store behaves.
 #[derive(Clone, Debug)]
@@ -65,6 +76,9 @@ pub struct Options {
     pub segment_bytes: u64,
     /// How many bytes of the newest events are kept in memory. Watchers further behind read the log.
     pub window_bytes: usize,
+    /// Whether a write is on the disk before it is acknowledged. Without it a crash of the machine (not of the process) may
+    /// lose what was acknowledged, or all of it.
+    pub sync: bool,
 }
 
 impl Default for Options {
@@ -74,19 +88,21 @@ impl Default for Options {
             history_bytes: 1 << 30,
             segment_bytes: 16 << 20,
             window_bytes: 4 << 20,
+            sync: true,
         }
     }
 }
 
-/// The embedded store. Keys and values stay in memory exactly as they were handed over: a [`Bytes`] that is a slice of
-/// something larger keeps all of it alive, so hand over what stands alone.
+/// The embedded store. Keys and values are copied into memory of exactly their size.
 ///
-/// Dropping it finishes the writes under way, ends all watches and releases the directory.
+/// A fault of the disk that passes is got over without opening the store again; [`Kv::health`] says while it lasts.
+/// Dropping the store finishes the writes under way, ends all watches and releases the directory.
 pub struct Store {
     shared: Arc<Shared>,
     visible: channel::Receiver<Revision>,
     committer: Option<JoinHandle<()>>,
     compactor: Compactor,
+    readers: Vec<JoinHandle<()>>,
     /// Last, so that the directory is free only when nothing writes to it any more.
     _lock: Option<Lock>,
 }
@@ -95,8 +111,32 @@ pub struct Store {
 struct Shared {
     disk: Arc<dyn Disk>,
     segments: Arc<Segments>,
+    spare: Arc<Spare>,
+    clock: Clock,
     state: RwLock<State>,
     queue: Arc<Queue>,
+    readers: Readers,
+    chapters: Chapters,
+    pins: Pins,
+    kept: Kept,
+}
+
+impl Shared {
+    /// The first revision that a watcher or a reader of pages still needs. Ask with the state locked: who begins to read
+    /// looks at it in the same step.
+    fn needed(&self) -> Option<Revision> {
+        let pages = self.kept.least().map(|revision| revision + 1);
+        pages.into_iter().chain(self.pins.least()).min()
+    }
+
+    /// Lets go of states that nobody reads any more.
+    fn release_stale(&self) {
+        let stale = self.kept.stale(self.state.read().written);
+        if !stale.is_empty() {
+            // A closed store has no readers any more, and no use for what is dropped then.
+            let _ = self.readers.later(move || drop(stale));
+        }
+    }
 }
 
 impl Store {
@@ -107,9 +147,13 @@ impl Store {
     pub fn open(directory: &Path, options: Options) -> Result<Arc<Self>> {
         let (disk, lock) = Directory::open(directory)?;
         let in_directory = |what: String| format!("{}: {what}", directory.display());
-        Self::start(Arc::new(disk), Some(lock), options).map_err(|error| match error {
+        let disk: Arc<dyn Disk> = if options.sync { disk } else { Arc::new(unsynced::Unsynced(disk)) };
+        Self::start(disk, Some(lock), options).map_err(|error| match error {
             Error::Corrupt(what) => Error::Corrupt(in_directory(what)),
             Error::Unavailable(what) => Error::Unavailable(in_directory(what)),
+            Error::Newer { file, found, known } => {
+                Error::Newer { file: directory.join(file).display().to_string(), found, known }
+            }
             other => other,
         })
     }
@@ -122,19 +166,33 @@ impl Store {
 
     fn start(disk: Arc<dyn Disk>, lock: Option<Lock>, options: Options) -> Result<Arc<Self>> {
         let recovered = recovery::recover(&*disk, options.window_bytes)?;
-        let segments = Arc::new(Segments(recovered.segments.into()));
+        let newest = recovered.segments.iter().map(|segment| segment.newest).max();
+        let segments = Arc::new(Segments::new(recovered.segments));
+        let spare = Arc::new(Spare::new(Arc::clone(&disk), options.segment_bytes));
         let (sender, visible) = channel::channel(recovered.state.revision);
         let shared = Arc::new(Shared {
             disk: Arc::clone(&disk),
             segments: Arc::clone(&segments),
+            spare: Arc::clone(&spare),
+            clock: Clock::after(newest),
             state: RwLock::new(recovered.state),
             queue: Arc::default(),
+            readers: Readers::default(),
+            chapters: Chapters::default(),
+            pins: Pins::default(),
+            kept: Kept::default(),
         });
-        let log = Log::new(disk, segments, options.segment_bytes, recovered.tail);
+        let log = Log::new(disk, segments, spare, recovered.tail);
         let committer = Committer::new(Arc::clone(&shared), log, sender);
         let committer = spawn("pawl-commit", move || committer.run())?;
-        let compactor = Compactor::start(Arc::clone(&shared), options, recovered.snapshot)?;
-        Ok(Arc::new(Self { shared, visible, committer: Some(committer), compactor, _lock: lock }))
+        let compactor = Compactor::start(&shared, options, recovered.snapshot).inspect_err(|_| shared.queue.close())?;
+        let mut store =
+            Self { shared, visible, committer: Some(committer), compactor, readers: Vec::new(), _lock: lock };
+        for _ in 0..Readers::THREADS {
+            let shared = Arc::clone(&store.shared);
+            store.readers.push(spawn("pawl-history", move || shared.readers.serve())?);
+        }
+        Ok(Arc::new(store))
     }
 
     /// The oldest revision that a range may be read at and a watch may start after.
@@ -152,8 +210,8 @@ impl Store {
     /// A conflict with what is visible is one, whatever else is under way: the write can have been tried right now.
     fn conflict(&self, write: &Write) -> Result<Option<Outcome>> {
         let state = self.shared.state.read();
-        if let Some(reason) = &state.failure {
-            return Err(Error::ReadOnly(reason.clone()));
+        if let Some(refused) = Refusal::of(state.refusal.as_ref(), &write.change) {
+            return Err(refused);
         }
         let current = state.index.get(&write.key);
         let holds = match (write.expect, current) {
@@ -172,6 +230,11 @@ impl Drop for Store {
             && committer.join().is_err()
         {
             tracing::error!("the committer ended with a panic");
+        }
+        self.shared.readers.close();
+        for reader in self.readers.drain(..) {
+            // What a job did wrong has been caught there.
+            let _ = reader.join();
         }
     }
 }
@@ -198,24 +261,13 @@ impl Kv for Store {
             if let Some(conflict) = self.conflict(&write)? {
                 return Ok(conflict);
             }
+            let write = exact(write);
             self.ask(|reply| Request::Write { write, reply }).await
         })
     }
 
     fn watch(&self, prefix: Bytes, after: Revision) -> BoxFuture<'_, Result<Watch>> {
-        Box::pin(async move {
-            let (current, compacted) = {
-                let state = self.shared.state.read();
-                (state.revision, state.compacted)
-            };
-            if after > current {
-                return Err(Error::Future { requested: after, current });
-            }
-            if after < compacted {
-                return Err(Error::Compacted { requested: after, compacted });
-            }
-            Ok(watch::begin(Arc::clone(&self.shared), self.visible.clone(), prefix, after))
-        })
+        Box::pin(async move { watch::begin(&self.shared, self.visible.clone(), prefix, after) })
     }
 
     fn revision(&self) -> BoxFuture<'_, Result<Revision>> {
@@ -227,24 +279,23 @@ impl Kv for Store {
     }
 
     fn health(&self) -> Result<()> {
-        match &self.shared.state.read().failure {
-            Some(reason) => Err(Error::ReadOnly(reason.clone())),
+        match &self.shared.state.read().refusal {
+            Some(refusal) => Err(Error::ReadOnly(refusal.reason().to_owned())),
             None => Ok(()),
         }
     }
 }
 
+/// The same write in memory of exactly its size: it will stay there.
+fn exact(write: Write) -> Write {
+    let change = match write.change {
+        Change::Put { value, ttl } => Change::Put { value: Bytes::copy_from_slice(&value), ttl },
+        Change::Delete => Change::Delete,
+    };
+    Write { key: Bytes::copy_from_slice(&write.key), change, ..write }
+}
+
 fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>> {
     let spawned = thread::Builder::new().name(name.to_owned()).spawn(work);
     spawned.map_err(|error| Error::Unavailable(format!("starting the thread {name}: {error}")))
-}
-
-/// Does blocking work away from whoever polls us. It is rare: only history that is no longer in memory needs it.
-async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    let (reply, answer) = oneshot::channel();
-    spawn("pawl-history", move || {
-        // Whoever asked may have gone away.
-        let _ = reply.send(work());
-    })?;
-    answer.await.map_err(|_| closed())
 }

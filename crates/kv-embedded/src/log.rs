@@ -1,7 +1,8 @@
 //! The end of the log that is written to.
 //!
 //! Owns the active segment and the mark of acknowledgement. It promises that a batch begins only after everything before
-//! it is durable, which is what recovery reasons from; it refuses to go on after a failure, by being dropped.
+//! it is durable, which is what recovery reasons from. After a write or a sync that failed it never goes on in the same
+//! segment: the next one says where this one ends, so what is left of the failed batch is nothing that ever happened.
 
 use std::io;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use pawl_kv::Revision;
 use crate::disk::{Disk, DiskFile};
 use crate::format::{BatchBuilder, Mark, SegmentHeader};
 use crate::segment::{Segment, Segments, segment_name};
+use crate::spare::{Room, Spare};
 
 /// The file of the mark.
 pub const MARK: &str = "acknowledged";
@@ -20,11 +22,11 @@ pub const MARK: &str = "acknowledged";
 pub enum AppendError {
     /// Not a byte of it was written.
     NotBegun(String),
-    /// It may turn out to be whole when the log is opened again.
+    /// It may turn out to be whole when the log is opened again, unless this process goes on before.
     Unknown(String),
 }
 
-/// Where the log of an earlier process ended.
+/// Where the log of an earlier process, or of an earlier segment, ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tail {
     pub next_segment: u64,
@@ -43,12 +45,23 @@ impl Tail {
     }
 }
 
+/// How much room there is for the next batch.
+pub enum LogRoom {
+    Enough,
+    /// So many bytes.
+    Little(u64),
+    /// So many bytes, which are kept for deletions, and why.
+    ForDeletions(u64, String),
+}
+
 pub struct Log {
     disk: Arc<dyn Disk>,
     segments: Arc<Segments>,
-    segment_bytes: u64,
+    spare: Arc<Spare>,
     tail: Tail,
     active: Option<Active>,
+    /// The size of a batch that there was no room for.
+    wanted: u64,
     mark: Option<Arc<dyn DiskFile>>,
 }
 
@@ -57,12 +70,14 @@ struct Active {
     number: u64,
     salt: u64,
     end: u64,
+    /// How much of the file is reserved.
+    size: u64,
 }
 
 impl Log {
     /// Continues after `tail`. No file is made before there is something to write.
-    pub fn new(disk: Arc<dyn Disk>, segments: Arc<Segments>, segment_bytes: u64, tail: Tail) -> Self {
-        Self { disk, segments, segment_bytes, tail, active: None, mark: None }
+    pub fn new(disk: Arc<dyn Disk>, segments: Arc<Segments>, spare: Arc<Spare>, tail: Tail) -> Self {
+        Self { disk, segments, spare, tail, active: None, wanted: 0, mark: None }
     }
 
     /// Writes a batch and makes it durable.
@@ -74,22 +89,52 @@ impl Log {
         time: u64,
     ) -> Result<(), AppendError> {
         let size = batch.pad();
-        let active = self
-            .room_for(size, first_revision, time)
-            .map_err(|error| AppendError::NotBegun(format!("making a new log segment failed: {error}")))?;
+        self.wanted = size;
+        let not_begun = |error: io::Error| AppendError::NotBegun(error.to_string());
+        self.disk.check_ours().map_err(not_begun)?;
+        let active = self.room_for(size, first_revision, time).map_err(not_begun)?;
         let name = || segment_name(active.number);
-        active
+        let written = active
             .file
             .write_at(batch.finish(first_revision, time, active.salt, active.end), active.end)
-            .map_err(|error| AppendError::Unknown(format!("writing to {} failed: {error}", name())))?;
-        active.file.sync().map_err(|error| AppendError::Unknown(format!("syncing {} failed: {error}", name())))?;
+            .map_err(|error| format!("writing to {} failed: {error}", name()))
+            .and_then(|()| active.file.sync().map_err(|error| format!("syncing {} failed: {error}", name())));
+        if let Err(reason) = written {
+            self.tail = active.tail();
+            self.active = None;
+            return Err(AppendError::Unknown(reason));
+        }
         active.end += size;
         let mark = Mark { segment: active.number, end: active.end, revision: next_revision - 1 };
-        if let Some(segment) = self.segments.0.lock().back_mut() {
-            segment.extend(first_revision, next_revision, size, time);
-        }
+        self.segments.extend(first_revision, next_revision, size, time);
         self.acknowledge(mark);
         Ok(())
+    }
+
+    /// Makes sure that there is a segment to write to, and that the one before it still holds what it should.
+    pub fn mend(&mut self, first_revision: Revision, time: u64) -> Result<(), String> {
+        self.disk.check_ours().map_err(|error| error.to_string())?;
+        if self.active.is_none()
+            && let Some(acknowledged) = self.segments.acknowledged(self.tail.next_segment - 1)
+        {
+            acknowledged.read(&*self.disk, |_, _| Some(())).map_err(|error| error.to_string())?;
+        }
+        self.room_for(self.wanted, first_revision, time).map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    /// How large the next batch may be. When no segment can follow, the end of this one is kept for deletions.
+    pub fn room(&self) -> LogRoom {
+        let Some(active) = self.active.as_ref().filter(|_| self.spare.full().is_some()) else {
+            return LogRoom::Enough;
+        };
+        let left = active.size.saturating_sub(active.end);
+        let room = left.saturating_sub(active.size / 4);
+        if room > 0 {
+            return LogRoom::Little(room);
+        }
+        // The last word before somebody is refused.
+        self.spare.refill();
+        self.spare.full().map_or(LogRoom::Enough, |why| LogRoom::ForDeletions(left / 2, why))
     }
 
     /// Ends the log in good order: from here on, recovery can tell any damage from an unfinished write.
@@ -111,35 +156,43 @@ impl Log {
         }
     }
 
+    /// The segment for a batch of this size. One that is full ends only once there is another.
     fn room_for(&mut self, size: u64, first_revision: Revision, time: u64) -> io::Result<&mut Active> {
-        let full = |active: &Active| active.end + size > self.segment_bytes && active.end > SegmentHeader::SIZE as u64;
-        if let Some(ended) = self.active.take_if(|active| full(active)) {
-            self.tail = Tail { next_segment: ended.number + 1, previous_end: ended.end };
+        let fits = |active: &Active| active.end + size <= active.size || active.end == SegmentHeader::SIZE as u64;
+        if !self.active.as_ref().is_some_and(fits) {
+            let tail = self.active.as_ref().map_or(self.tail, Active::tail);
+            let made = self.make_segment(tail, size, first_revision, time)?;
+            self.tail = tail;
+            self.active = Some(made);
         }
-        match &mut self.active {
-            Some(active) => Ok(active),
-            none => {
-                let header = SegmentHeader {
-                    number: self.tail.next_segment,
-                    salt: random(),
-                    first_revision,
-                    previous_end: self.tail.previous_end,
-                    created: time,
-                };
-                if self.mark.is_none() {
-                    self.mark = Some(open_or_create(&*self.disk, MARK)?);
-                }
-                let file = self.disk.create(&segment_name(header.number))?;
-                let end = SegmentHeader::SIZE as u64;
-                file.reserve(self.segment_bytes.max(end + size))?;
-                file.write_at(&header.encode(), 0)?;
-                file.sync()?;
-                self.disk.sync_names()?;
-                self.tail.cut(&*self.disk);
-                self.segments.0.lock().push_back(Segment::new(&header));
-                Ok(none.insert(Active { file, number: header.number, salt: header.salt, end }))
-            }
+        self.active.as_mut().ok_or_else(|| io::Error::other("there is no segment"))
+    }
+
+    fn make_segment(&mut self, tail: Tail, size: u64, first_revision: Revision, time: u64) -> io::Result<Active> {
+        let header = SegmentHeader {
+            number: tail.next_segment,
+            salt: random(),
+            first_revision,
+            previous_end: tail.previous_end,
+            created: time,
+        };
+        let name = segment_name(header.number);
+        let failed = |error: io::Error| io::Error::other(format!("making the log segment {name}: {error}"));
+        if self.mark.is_none() {
+            self.mark = Some(open_or_create(&*self.disk, MARK).map_err(failed)?);
         }
+        let end = SegmentHeader::SIZE as u64;
+        let Room { file, size } = self.spare.make(&name, &header.encode(), end + size).map_err(failed)?;
+        tail.cut(&*self.disk);
+        self.segments.push(Segment::new(&header, Some(Arc::clone(&file))));
+        Ok(Active { file, number: header.number, salt: header.salt, end, size })
+    }
+}
+
+impl Active {
+    /// What the next segment says of this one.
+    fn tail(&self) -> Tail {
+        Tail { next_segment: self.number + 1, previous_end: self.end }
     }
 }
 

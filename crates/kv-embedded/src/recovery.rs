@@ -16,7 +16,7 @@ use pawl_kv::{Result, Revision};
 use crate::disk::{Disk, DiskFile};
 use crate::format::{BatchHeader, BatchKind, Mark, Operations, SegmentHeader, compaction};
 use crate::log::{MARK, Tail};
-use crate::segment::{Found, Segment, SegmentReader, corrupt, segment_name, segment_number, unreadable};
+use crate::segment::{Found, Segment, SegmentReader, corrupt, newer, segment_name, segment_number, unreadable};
 use crate::snapshot::{self, UNFINISHED, snapshot_name, snapshot_revision};
 use crate::state::{Entry, State};
 
@@ -146,7 +146,7 @@ impl Replay<'_> {
                 None => None,
             };
             let size = file.size().map_err(|error| unreadable(&segment_name(header.number), &error))?;
-            let mut segment = Segment::new(&header);
+            let mut segment = Segment::new(&header, Some(Arc::clone(&file)));
             match &next {
                 Some((following, _)) => {
                     self.replay(&mut segment, &file, following.previous_end)?;
@@ -193,12 +193,15 @@ impl Replay<'_> {
         if let Some(header) = SegmentHeader::decode(&buffer).filter(|header| header.number == number) {
             return Ok(Some((header, file)));
         }
+        if let Some(version) = SegmentHeader::newer_version(&buffer) {
+            return Err(newer(&name, version));
+        }
         let in_use = self.mark.is_some_and(|mark| mark.segment >= number);
         if is_last && !in_use && is_zero(&*file, SegmentHeader::SIZE as u64).map_err(io)? {
             tracing::info!(segment = name, "dropped a segment that was being made when the process ended");
             return Ok(None);
         }
-        Err(corrupt(&name, 0, "the header of the segment does not hold, or is of another version"))
+        Err(corrupt(&name, 0, "the header of the segment does not hold"))
     }
 
     fn check_beginning(&mut self, first: &SegmentHeader) -> Result<()> {

@@ -1,17 +1,18 @@
 //! Segments of the log: their names, what is known of each in memory, and reading them back.
 //!
 //! Owns the walk over batches and the way from a revision to a place in a file. It decides nothing about damage: a batch
-//! that does not hold is reported with its place, and the caller knows whether that batch had been acknowledged.
+//! that does not hold is reported with its place, and the caller knows whether that batch had been acknowledged. Files
+//! stay open: history can be read when the process has no descriptor left, and to its end when it is being forgotten.
 
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use pawl_kv::{Error, Event, Result, Revision};
+use pawl_kv::{Error, Result, Revision};
 
 use crate::disk::{Disk, DiskFile};
-use crate::format::{BatchHeader, BatchKind, Operations, SegmentHeader};
+use crate::format::{BatchHeader, BatchKind, FORMAT_VERSION, Operation, Operations, SegmentHeader};
 
 pub fn segment_name(number: u64) -> String {
     format!("{number:016}.log")
@@ -27,12 +28,17 @@ pub fn corrupt(name: &str, offset: u64, what: &str) -> Error {
     Error::Corrupt(format!("{name} at byte {offset}: {what}"))
 }
 
+/// A file of a format that was not known when this was written.
+pub fn newer(name: &str, found: u32) -> Error {
+    Error::Newer { file: name.to_owned(), found, known: FORMAT_VERSION }
+}
+
 pub fn unreadable(name: &str, error: &io::Error) -> Error {
     Error::Unavailable(format!("reading {name}: {error}"))
 }
 
 /// What is known of a segment: only batches that are acknowledged.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Segment {
     pub number: u64,
     pub salt: u64,
@@ -43,6 +49,8 @@ pub struct Segment {
     pub end: u64,
     /// When the last batch was written, in milliseconds since the Unix epoch.
     pub newest: u64,
+    /// Open, unless there are too many segments for that.
+    file: Option<Arc<dyn DiskFile>>,
     /// Batches at some distance from each other: first revision and offset.
     waypoints: Vec<(Revision, u64)>,
 }
@@ -51,7 +59,7 @@ impl Segment {
     /// How far apart waypoints are: finding a revision reads this much in vain at most, beside one batch.
     const STRIDE: u64 = 64 << 10;
 
-    pub fn new(header: &SegmentHeader) -> Self {
+    pub fn new(header: &SegmentHeader, file: Option<Arc<dyn DiskFile>>) -> Self {
         Self {
             number: header.number,
             salt: header.salt,
@@ -59,6 +67,7 @@ impl Segment {
             next_revision: header.first_revision,
             end: SegmentHeader::SIZE as u64,
             newest: header.created,
+            file,
             waypoints: Vec::new(),
         }
     }
@@ -73,11 +82,64 @@ impl Segment {
         self.newest = self.newest.max(time);
     }
 
-    /// A place at or before the batch that holds `revision`.
-    fn place(&self, revision: Revision) -> u64 {
+    /// The block that holds `revision`, which lies in here.
+    fn block(&self, revision: Revision) -> Block {
         let after = self.waypoints.partition_point(|(first, _)| *first <= revision);
         let waypoint = after.checked_sub(1).and_then(|before| self.waypoints.get(before));
-        waypoint.map_or(SegmentHeader::SIZE as u64, |(_, offset)| *offset)
+        let start = waypoint.map_or(SegmentHeader::SIZE as u64, |(_, offset)| *offset);
+        let (next_revision, end) = self.waypoints.get(after).copied().unwrap_or((self.next_revision, self.end));
+        Block { segment: self.number, salt: self.salt, start, end, next_revision, file: self.file.clone() }
+    }
+
+    /// All of it as one block.
+    fn whole(&self) -> Block {
+        Block {
+            segment: self.number,
+            salt: self.salt,
+            start: SegmentHeader::SIZE as u64,
+            end: self.end,
+            next_revision: self.next_revision,
+            file: self.file.clone(),
+        }
+    }
+}
+
+/// A run of acknowledged batches in a segment: what is read at a time.
+pub struct Block {
+    pub segment: u64,
+    salt: u64,
+    pub start: u64,
+    pub end: u64,
+    /// The revision that follows the last one in here.
+    pub next_revision: Revision,
+    file: Option<Arc<dyn DiskFile>>,
+}
+
+impl Block {
+    /// Hands over every operation in here with its revision. `None` says that one makes no sense.
+    pub fn read(&self, disk: &dyn Disk, mut take: impl FnMut(Revision, &Operation<'_>) -> Option<()>) -> Result<()> {
+        let name = segment_name(self.segment);
+        let file = match &self.file {
+            Some(file) => Arc::clone(file),
+            None => disk.open(&name).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => Error::Lagged,
+                _ => unreadable(&name, &error),
+            })?,
+        };
+        let mut reader = SegmentReader::new(file, self.salt, self.start, self.end);
+        loop {
+            match reader.next_batch().map_err(|error| unreadable(&name, &error))? {
+                Found::End => return Ok(()),
+                Found::Bad { offset } => return Err(corrupt(&name, offset, "an acknowledged batch does not hold")),
+                Found::Batch { header, .. } if header.kind == BatchKind::Compaction => {}
+                Found::Batch { header, payload, offset } => {
+                    for (revision, operation) in (header.first_revision..).zip(Operations::new(&header, payload)) {
+                        let taken = operation.ok().and_then(|operation| take(revision, &operation));
+                        taken.ok_or_else(|| corrupt(&name, offset, "a batch that makes no sense"))?;
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -144,65 +206,64 @@ impl SegmentReader {
     }
 }
 
-/// Events read back from the log.
-pub struct Chapter {
-    pub events: Vec<Event>,
-    /// Everything up to this revision has been read.
-    pub through: Revision,
-}
-
 /// The segments there are, oldest first.
-#[derive(Debug, Default)]
-pub struct Segments(pub Mutex<VecDeque<Segment>>);
+#[derive(Default)]
+pub struct Segments(Mutex<VecDeque<Segment>>);
 
 impl Segments {
-    /// Reads events from `first` on, some `budget` bytes of log at a time, but not past `last`.
-    pub fn read(&self, disk: &dyn Disk, first: Revision, last: Revision, budget: u64) -> Result<Chapter> {
-        let Some((number, salt, start, end, through)) = self.locate(first) else {
-            return Err(Error::Lagged);
-        };
-        let name = segment_name(number);
-        let file = disk.open(&name).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Error::Lagged,
-            _ => unreadable(&name, &error),
-        })?;
-        let mut reader = SegmentReader::new(file, salt, start, end);
-        let mut chapter = Chapter { events: Vec::new(), through: through.min(last) };
-        loop {
-            match reader.next_batch().map_err(|error| unreadable(&name, &error))? {
-                Found::End => return Ok(chapter),
-                Found::Bad { offset } => return Err(corrupt(&name, offset, "an acknowledged batch does not hold")),
-                Found::Batch { header, payload, offset } => {
-                    let mut revision = header.first_revision;
-                    if revision > last {
-                        return Ok(chapter);
-                    }
-                    if header.kind == BatchKind::Writes && header.next_revision() > first {
-                        for operation in Operations::new(&header, payload) {
-                            let event = operation.ok().and_then(|operation| operation.event(revision));
-                            let Some(event) = event else {
-                                return Err(corrupt(&name, offset, "a batch that makes no sense"));
-                            };
-                            if (first..=last).contains(&revision) {
-                                chapter.events.push(event);
-                            }
-                            revision += 1;
-                        }
-                    }
-                    if offset - start > budget && header.next_revision() > first {
-                        chapter.through = (header.next_revision() - 1).min(last);
-                        return Ok(chapter);
-                    }
-                }
-            }
+    /// So many files stay open.
+    const OPEN: usize = 64;
+
+    pub fn new(segments: VecDeque<Segment>) -> Self {
+        let all = Self::default();
+        segments.into_iter().for_each(|segment| all.push(segment));
+        all
+    }
+
+    /// Adds the newest one.
+    pub fn push(&self, segment: Segment) {
+        let mut segments = self.0.lock();
+        segments.push_back(segment);
+        let closed = segments.len().checked_sub(Self::OPEN + 1).and_then(|older| segments.get_mut(older));
+        if let Some(older) = closed {
+            older.file = None;
         }
     }
 
-    /// The segment that holds `revision`: number, salt, where to begin and to end, and its last revision.
-    fn locate(&self, revision: Revision) -> Option<(u64, u64, u64, u64, Revision)> {
+    /// Takes note of a batch at the end of the newest one.
+    pub fn extend(&self, first_revision: Revision, next_revision: Revision, size: u64, time: u64) {
+        if let Some(newest) = self.0.lock().back_mut() {
+            newest.extend(first_revision, next_revision, size, time);
+        }
+    }
+
+    pub fn look<T>(&self, at: impl FnOnce(&VecDeque<Segment>) -> T) -> T {
+        at(&self.0.lock())
+    }
+
+    /// The number of the oldest one, when it ends before this revision and is not the newest.
+    pub fn oldest_before(&self, revision: Revision) -> Option<u64> {
+        let segments = self.0.lock();
+        let oldest = segments.front().filter(|oldest| oldest.next_revision <= revision && segments.len() > 1)?;
+        Some(oldest.number)
+    }
+
+    /// Forgets the oldest one.
+    pub fn drop_oldest(&self) {
+        self.0.lock().pop_front();
+    }
+
+    /// Where `revision` stands in the log; `None` when it is forgotten.
+    pub fn locate(&self, revision: Revision) -> Option<Block> {
         let segments = self.0.lock();
         let index = segments.partition_point(|segment| segment.next_revision <= revision);
         let segment = segments.get(index).filter(|segment| segment.first_revision <= revision)?;
-        Some((segment.number, segment.salt, segment.place(revision), segment.end, segment.next_revision - 1))
+        Some(segment.block(revision))
+    }
+
+    /// Everything that was acknowledged in a segment.
+    pub fn acknowledged(&self, number: u64) -> Option<Block> {
+        let segments = self.0.lock();
+        segments.iter().rev().find(|segment| segment.number == number).map(Segment::whole)
     }
 }

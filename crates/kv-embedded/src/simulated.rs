@@ -25,10 +25,68 @@ pub struct Faults {
     pub crash_after: Option<u64>,
     /// The sync after so many others fails.
     pub fail_sync_after: Option<u64>,
-    /// When so many bytes have been written the disk is full; the write that fills it up is cut.
+    /// All files together may be so large; the write that does not fit is cut.
     pub space: Option<u64>,
     /// A sync takes up to so long.
     pub delay: Duration,
+    /// Calls fail for a moment.
+    pub moment: Option<Moment>,
+}
+
+/// A fault that passes.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    pub fault: Fault,
+    /// So many calls that the fault concerns still work.
+    pub after: u64,
+    /// So many fail then.
+    pub calls: u64,
+}
+
+/// What fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Every call, each with EIO.
+    Io,
+    /// Whatever changes anything: the file system is read-only.
+    ReadOnly,
+    /// Whatever needs a descriptor.
+    Descriptors,
+    /// Whatever takes space.
+    Full,
+}
+
+impl Fault {
+    fn error(self) -> io::Error {
+        use rustix::io::Errno;
+        io::Error::from(match self {
+            Self::Io => Errno::IO,
+            Self::ReadOnly => Errno::ROFS,
+            Self::Descriptors => Errno::MFILE,
+            Self::Full => Errno::NOSPC,
+        })
+    }
+}
+
+/// What a call does, as far as faults are concerned.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Call {
+    Look,
+    Open,
+    Create,
+    Change,
+    Grow,
+}
+
+impl Call {
+    fn is_hit_by(self, fault: Fault) -> bool {
+        match fault {
+            Fault::Io => true,
+            Fault::ReadOnly => matches!(self, Self::Create | Self::Change | Self::Grow),
+            Fault::Descriptors => matches!(self, Self::Open | Self::Create),
+            Fault::Full => matches!(self, Self::Create | Self::Grow),
+        }
+    }
 }
 
 /// The disk. Clones are handles of the same one.
@@ -194,6 +252,25 @@ fn overwrite(bytes: &mut Vec<u8>, offset: u64, written: &[u8]) {
 }
 
 impl Inner {
+    /// Every call passes here: for a moment, it may fail.
+    fn call(&mut self, call: Call) -> io::Result<()> {
+        if let Some(moment) = self.faults.moment.as_mut().filter(|moment| call.is_hit_by(moment.fault)) {
+            if moment.after > 0 {
+                moment.after -= 1;
+            } else if moment.calls > 0 {
+                moment.calls -= 1;
+                return Err(moment.fault.error());
+            }
+        }
+        self.alive()
+    }
+
+    /// How much more fits on the disk.
+    fn free(&self) -> u64 {
+        let used = self.names.values().filter_map(|file| self.files.get(*file)).map(|file| file.seen.len() as u64);
+        self.faults.space.map_or(1 << 40, |space| space.saturating_sub(used.sum()))
+    }
+
     /// Every change passes here: the machine may go at any of them.
     fn change(&mut self) -> io::Result<()> {
         if let Some(left) = &mut self.faults.crash_after {
@@ -205,6 +282,14 @@ impl Inner {
 
     fn alive(&self) -> io::Result<()> {
         if self.is_gone { Err(io::Error::other("the power is out")) } else { Ok(()) }
+    }
+
+    fn resize(&mut self, file: usize, size: u64) -> io::Result<()> {
+        self.change()?;
+        let contents = self.contents(file)?;
+        contents.seen.resize(size as usize, 0);
+        contents.unsynced.push(Change::Resize(size));
+        Ok(())
     }
 
     fn rename(&mut self, change: NameChange) {
@@ -231,20 +316,21 @@ impl Inner {
 
 impl Disk for SimulatedDisk {
     fn list(&self) -> io::Result<Vec<String>> {
-        let inner = self.0.lock();
-        inner.alive()?;
+        let mut inner = self.0.lock();
+        inner.call(Call::Look)?;
         Ok(inner.names.keys().cloned().collect())
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-        let inner = self.0.lock();
-        inner.alive()?;
+        let mut inner = self.0.lock();
+        inner.call(Call::Open)?;
         let file = *inner.names.get(name).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
         Ok(Arc::new(SimulatedFile { disk: self.clone(), file }))
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
         let mut inner = self.0.lock();
+        inner.call(Call::Create)?;
         inner.change()?;
         let file = inner.files.len();
         inner.files.push(Contents::default());
@@ -254,6 +340,7 @@ impl Disk for SimulatedDisk {
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut inner = self.0.lock();
+        inner.call(Call::Change)?;
         inner.change()?;
         let file = *inner.names.get(from).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
         inner.rename(NameChange::Set(to.to_owned(), file));
@@ -262,13 +349,18 @@ impl Disk for SimulatedDisk {
 
     fn remove(&self, name: &str) -> io::Result<()> {
         let mut inner = self.0.lock();
+        inner.call(Call::Change)?;
         inner.change()?;
+        if !inner.names.contains_key(name) {
+            return Err(io::Error::from(io::ErrorKind::NotFound));
+        }
         inner.rename(NameChange::Remove(name.to_owned()));
         Ok(())
     }
 
     fn sync_names(&self) -> io::Result<()> {
         let mut inner = self.0.lock();
+        inner.call(Call::Change)?;
         inner.change()?;
         if inner.fails_sync() {
             return Err(io::Error::other("a sync that fails"));
@@ -276,6 +368,17 @@ impl Disk for SimulatedDisk {
         inner.durable_names = inner.names.clone();
         inner.unsynced_names.clear();
         Ok(())
+    }
+
+    fn free(&self) -> io::Result<u64> {
+        let mut inner = self.0.lock();
+        inner.call(Call::Look)?;
+        let is_full = inner.faults.moment.is_some_and(|moment| moment.fault == Fault::Full && moment.after == 0);
+        Ok(if is_full && inner.faults.moment.is_some_and(|moment| moment.calls > 0) { 0 } else { inner.free() })
+    }
+
+    fn check_ours(&self) -> io::Result<()> {
+        self.0.lock().call(Call::Look)
     }
 }
 
@@ -287,7 +390,7 @@ struct SimulatedFile {
 impl DiskFile for SimulatedFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut inner = self.disk.0.lock();
-        inner.alive()?;
+        inner.call(Call::Look)?;
         let seen = inner.contents(self.file)?.seen.get(offset as usize..).unwrap_or_default();
         let length = seen.len().min(buffer.len());
         buffer.iter_mut().zip(seen).for_each(|(to, from)| *to = *from);
@@ -296,10 +399,14 @@ impl DiskFile for SimulatedFile {
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let mut inner = self.disk.0.lock();
-        inner.alive()?;
-        let fits = inner.faults.space.map_or(bytes.len(), |space| bytes.len().min(space as usize));
-        if let Some(space) = &mut inner.faults.space {
-            *space -= fits as u64;
+        let length = inner.contents(self.file)?.seen.len() as u64;
+        // What lies inside of the file has its place already.
+        let inside = length.saturating_sub(offset).min(bytes.len() as u64);
+        let mut fits = bytes.len().min((inside + inner.free()) as usize);
+        let failed = inner.call(if inside < bytes.len() as u64 { Call::Grow } else { Call::Change }).err();
+        if failed.is_some() {
+            // Some of it is on its way all the same.
+            fits = inner.rng.usize(0..=fits);
         }
         let is_whole = fits == bytes.len();
         let bytes = bytes.get(..fits).unwrap_or_default();
@@ -309,6 +416,9 @@ impl DiskFile for SimulatedFile {
         contents.written.push(offset..offset + bytes.len() as u64);
         // The bytes are on their way even when the machine goes at this very write.
         inner.change()?;
+        if let Some(failed) = failed {
+            return Err(failed);
+        }
         if is_whole { Ok(()) } else { Err(io::Error::from(io::ErrorKind::StorageFull)) }
     }
 
@@ -322,13 +432,14 @@ impl DiskFile for SimulatedFile {
             std::thread::sleep(delay);
         }
         let mut inner = self.disk.0.lock();
+        let failed = inner.call(Call::Change).err();
         inner.change()?;
-        if inner.fails_sync() {
+        if failed.is_some() || inner.fails_sync() {
             let mut rng = inner.rng.fork();
             let contents = inner.contents(self.file)?;
             contents.durable = contents.torn(&mut rng, 0.5);
             contents.unsynced.clear();
-            return Err(io::Error::other("a sync that fails"));
+            return Err(failed.unwrap_or_else(|| io::Error::other("a sync that fails")));
         }
         inner.contents(self.file)?.settle();
         Ok(())
@@ -336,20 +447,23 @@ impl DiskFile for SimulatedFile {
 
     fn size(&self) -> io::Result<u64> {
         let mut inner = self.disk.0.lock();
-        inner.alive()?;
+        inner.call(Call::Look)?;
         Ok(inner.contents(self.file)?.seen.len() as u64)
     }
 
     fn reserve(&self, size: u64) -> io::Result<()> {
-        self.truncate(size)
+        let mut inner = self.disk.0.lock();
+        inner.call(Call::Grow)?;
+        let length = inner.contents(self.file)?.seen.len() as u64;
+        if size.saturating_sub(length) > inner.free() {
+            return Err(io::Error::from(io::ErrorKind::StorageFull));
+        }
+        inner.resize(self.file, size.max(length))
     }
 
     fn truncate(&self, size: u64) -> io::Result<()> {
         let mut inner = self.disk.0.lock();
-        inner.change()?;
-        let contents = inner.contents(self.file)?;
-        contents.seen.resize(size as usize, 0);
-        contents.unsynced.push(Change::Resize(size));
-        Ok(())
+        inner.call(Call::Change)?;
+        inner.resize(self.file, size)
     }
 }

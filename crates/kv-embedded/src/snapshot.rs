@@ -10,7 +10,7 @@ use std::io;
 use crate::disk::Disk;
 use crate::format::{BlockHeader, SnapshotEntry, SnapshotHeader};
 use crate::log::random;
-use crate::segment::{corrupt, unreadable};
+use crate::segment::{corrupt, newer, unreadable};
 use crate::state::{Entry, Index};
 
 /// The end of the names of files that are not finished.
@@ -25,15 +25,40 @@ pub fn snapshot_revision(name: &str) -> Option<Revision> {
     (digits.len() == 20).then(|| digits.parse().ok())?
 }
 
-/// Writes the state at `revision`, durably; tells how many bytes that took.
+/// How many bytes a snapshot takes, at most.
+pub fn size(entries: usize, live_bytes: u64) -> u64 {
+    const ENTRY: u64 = 40;
+    live_bytes.saturating_add(ENTRY.saturating_mul(entries as u64)).saturating_mul(1001) / 1000 + 4096
+}
+
+/// Writes the state at `revision`, durably; tells how many bytes that took. Nothing is left of one that fails.
 pub fn write(disk: &dyn Disk, index: &Index, revision: Revision, compacted: Revision) -> io::Result<u64> {
+    let name = snapshot_name(revision);
+    let unfinished = format!("{name}{UNFINISHED}");
+    let written = write_unfinished(disk, &unfinished, index, revision, compacted).and_then(|bytes| {
+        disk.rename(&unfinished, &name)?;
+        disk.sync_names()?;
+        Ok(bytes)
+    });
+    if written.is_err() {
+        // It would take the space that the log needs.
+        let _ = disk.remove(&unfinished);
+    }
+    written
+}
+
+fn write_unfinished(
+    disk: &dyn Disk,
+    unfinished: &str,
+    index: &Index,
+    revision: Revision,
+    compacted: Revision,
+) -> io::Result<u64> {
     const BLOCK: usize = 256 << 10;
     /// Syncing in steps keeps the disk's queue short for the committer.
     const STEP: u64 = 4 << 20;
 
-    let name = snapshot_name(revision);
-    let unfinished = format!("{name}{UNFINISHED}");
-    let file = disk.create(&unfinished)?;
+    let file = disk.create(unfinished)?;
     let header = SnapshotHeader { salt: random(), revision, compacted, entries: index.len() as u64 };
     file.write_at(&header.encode(), 0)?;
     let mut end = SnapshotHeader::SIZE as u64;
@@ -64,8 +89,6 @@ pub fn write(disk: &dyn Disk, index: &Index, revision: Revision, compacted: Revi
         }
     }
     file.sync()?;
-    disk.rename(&unfinished, &name)?;
-    disk.sync_names()?;
     Ok(end)
 }
 
@@ -76,6 +99,9 @@ pub fn read(disk: &dyn Disk, revision: Revision, mut take: impl FnMut(Bytes, Ent
     let file = disk.open(&name).map_err(io)?;
     let mut buffer = vec![0; SnapshotHeader::SIZE];
     file.read_at(&mut buffer, 0).map_err(io)?;
+    if let Some(version) = SnapshotHeader::newer_version(&buffer) {
+        return Err(newer(&name, version));
+    }
     let header = SnapshotHeader::decode(&buffer).filter(|header| header.revision == revision);
     let header = header.ok_or_else(|| corrupt(&name, 0, "the header of the snapshot does not hold"))?;
     let size = file.size().map_err(io)?;

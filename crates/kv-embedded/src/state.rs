@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use imbl::OrdMap;
-use pawl_kv::{Event, KeyValue, RangeRequest, Revision};
+use pawl_kv::{Change, Error, Event, KeyValue, RangeRequest, Revision};
 
 /// What the index holds for a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,8 +50,35 @@ pub struct State {
     pub window: Window,
     /// The bytes of all keys and values in the index.
     pub live_bytes: u64,
-    /// Why writes are refused, once they are.
-    pub failure: Option<String>,
+    /// What all events since the store was opened cost.
+    pub written: u64,
+    /// Why writes are refused, while they are.
+    pub refusal: Option<Refusal>,
+}
+
+/// Why writes are refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Nothing can be written.
+    All(String),
+    /// There is little room left, and it is for deletions.
+    Puts(String),
+}
+
+impl Refusal {
+    /// Whether a write is refused, and why.
+    pub fn of(refusal: Option<&Self>, change: &Change) -> Option<Error> {
+        match (refusal?, change) {
+            (Self::All(reason), _) | (Self::Puts(reason), Change::Put { .. }) => Some(Error::ReadOnly(reason.clone())),
+            (Self::Puts(_), Change::Delete) => None,
+        }
+    }
+
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::All(reason) | Self::Puts(reason) => reason,
+        }
+    }
 }
 
 impl State {
@@ -66,7 +93,8 @@ impl State {
             compacted: 0,
             window: Window::new(window_bytes),
             live_bytes: 0,
-            failure: None,
+            written: 0,
+            refusal: None,
         }
     }
 
@@ -96,15 +124,13 @@ pub struct Window {
 }
 
 impl Window {
-    /// What an event costs beside its key and its values.
-    const OVERHEAD: usize = 160;
-
     fn new(limit: usize) -> Self {
         Self { batches: VecDeque::new(), bytes: 0, limit }
     }
 
-    pub fn push(&mut self, events: Arc<[Event]>) {
-        let bytes = events.iter().map(Self::cost).sum();
+    /// Adds the newest batch; tells what it costs.
+    pub fn push(&mut self, events: Arc<[Event]>) -> usize {
+        let bytes = events.iter().map(cost).sum();
         self.bytes += bytes;
         self.batches.push_back((events, bytes));
         // The newest batch stays whatever its size: the watchers that are up to date read it from here.
@@ -113,6 +139,7 @@ impl Window {
                 self.bytes -= bytes;
             }
         }
+        bytes
     }
 
     /// The batches that hold every event from `first` on, or `None` when the window does not reach back so far.
@@ -125,10 +152,13 @@ impl Window {
         let skip = self.batches.partition_point(|(events, _)| last(events) < first);
         Some(self.batches.iter().skip(skip).map(|(events, _)| Arc::clone(events)).collect())
     }
+}
 
-    fn cost(event: &Event) -> usize {
-        let value = event.value.as_ref().map_or(0, Bytes::len);
-        let previous = event.previous.as_ref().map_or(0, |previous| previous.value.len());
-        Self::OVERHEAD + event.key.len() + value + previous
-    }
+/// How many bytes an event takes in memory.
+pub fn cost(event: &Event) -> usize {
+    /// Beside its key and its values.
+    const OVERHEAD: usize = 160;
+    let value = event.value.as_ref().map_or(0, Bytes::len);
+    let previous = event.previous.as_ref().map_or(0, |previous| previous.value.len());
+    OVERHEAD + event.key.len() + value + previous
 }

@@ -50,7 +50,7 @@ async fn everything_is_there_after_a_restart() {
     let past = store.range(RangeRequest { revision: Some(2), ..RangeRequest::default() }).await.unwrap();
     assert_eq!(&past.items[0].value[..], b"one");
     drop(store);
-    assert!(matches!(watch.next().await, Some(Err(Error::Unavailable(_)))));
+    assert_eq!(watch.next().await, Some(Err(Error::Closed)));
 }
 
 #[tokio::test]
@@ -97,11 +97,11 @@ async fn keys_expire_after_a_restart() {
     assert_eq!(store.get("/ttl".into()).await, Ok(None));
 }
 
-/// Nothing is kept for a watcher that does not read: it follows the log for as long as there is one.
+/// Nothing is kept for a watcher that does not read but the log, and that only up to its size.
 #[tokio::test]
 async fn a_watcher_that_falls_behind_the_log_is_told() {
     let directory = tempfile::tempdir().unwrap();
-    let options = Options { history: Duration::ZERO, segment_bytes: 4096, window_bytes: 1024, ..Options::default() };
+    let options = Options { history: Duration::ZERO, history_bytes: 8192, segment_bytes: 4096, window_bytes: 1024 };
     let store = Store::open(directory.path(), options).unwrap();
     let mut slow = store.watch(Bytes::new(), 1).await.unwrap();
     let mut revision = applied(&store, put("/a", Expect::Absent, vec![b'x'; 1000])).await;
@@ -123,4 +123,130 @@ async fn nobody_else_may_read_the_files() {
         let mode = path.metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0, "{} has mode {mode:o}", path.display());
     }
+}
+
+/// The directory itself is locked: who removes the lock file does not let a second server in.
+#[tokio::test]
+async fn a_removed_lock_lets_nobody_in() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    applied(&store, put("/a", Expect::Absent, "x")).await;
+    std::fs::remove_file(directory.path().join("lock")).unwrap();
+    let Err(Error::Unavailable(reason)) = Store::open(directory.path(), Options::default()) else { panic!("opened") };
+    assert!(reason.contains("in use"), "{reason}");
+    // The first one goes on, and puts the file back for those who look only at it.
+    std::fs::remove_file(directory.path().join("lock")).unwrap();
+    applied(&store, put("/b", Expect::Absent, "x")).await;
+    let lock = std::fs::File::open(directory.path().join("lock")).unwrap();
+    assert!(matches!(lock.try_lock(), Err(std::fs::TryLockError::WouldBlock)));
+}
+
+/// A lock of somebody else, or another directory in the place of ours: no write is acknowledged that may be lost there.
+#[tokio::test]
+async fn a_replaced_lock_stops_writes() {
+    let parent = tempfile::tempdir().unwrap();
+    let (path, aside) = (parent.path().join("store"), parent.path().join("aside"));
+    let store = open(&path);
+    applied(&store, put("/a", Expect::Absent, "x")).await;
+    for replace in
+        [(|path: &Path, _: &Path| std::fs::write(path.join("new"), "").unwrap()) as fn(&Path, &Path), |path, aside| {
+            std::fs::rename(path, aside).unwrap();
+            std::fs::create_dir(path).unwrap();
+        }]
+    {
+        replace(&path, &aside);
+        if path.join("new").exists() {
+            std::fs::rename(path.join("new"), path.join("lock")).unwrap();
+        }
+        let refused = store.write(put("/b", Expect::Absent, "x")).await;
+        assert!(matches!(refused, Err(Error::ReadOnly(_))), "{refused:?}");
+        if aside.exists() {
+            std::fs::remove_dir(&path).unwrap();
+            std::fs::rename(&aside, &path).unwrap();
+        } else {
+            std::fs::remove_file(path.join("lock")).unwrap();
+        }
+        while store.health().is_err() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let revision = store.get("/b".into()).await.unwrap();
+        assert_eq!(revision, None);
+    }
+    applied(&store, put("/b", Expect::Absent, "x")).await;
+}
+
+/// Thousands who come back far behind: each hears of what it missed, whatever the others do, and only of its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_watchers_resume_from_the_past() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { segment_bytes: 256 << 10, window_bytes: 1024, ..Options::default() };
+    let store = Store::open(directory.path(), options).unwrap();
+    let mut revision = 1;
+    for number in 0..2000 {
+        let key = format!("/{}/{number}", number % 10);
+        revision = applied(&store, put(&key, Expect::Absent, vec![b'x'; 500])).await;
+    }
+    let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+    let before = threads();
+    let watchers: Vec<_> = (0..1000_u64)
+        .map(|number| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move {
+                let (prefix, after) = (format!("/{}/", number % 10), 1 + number);
+                let mut watch = store.watch(prefix.clone().into(), after).await.unwrap();
+                let (mut through, mut events) = (after, 0);
+                while through < revision {
+                    match watch.next().await.unwrap().unwrap() {
+                        WatchMessage::Progress(reached) => through = reached,
+                        WatchMessage::Events(more) => {
+                            assert!(more.iter().all(|event| event.key.starts_with(prefix.as_bytes())));
+                            assert!(more.len() <= 512);
+                            through = more.last().unwrap().revision;
+                            events += more.len();
+                        }
+                    }
+                }
+                // Of every ten revisions one is of the prefix; revision 2 wrote the key 0.
+                let expected = (after + 1..=revision).filter(|at| (at - 2) % 10 == number % 10).count();
+                assert_eq!(events, expected, "{prefix} after {after}");
+            })
+        })
+        .collect();
+    let during = threads();
+    for watcher in watchers {
+        watcher.await.unwrap();
+    }
+    assert!(during <= before, "{during} threads instead of {before}");
+}
+
+/// Pages of one state, while everything is replaced and history is kept for no time at all; then what happened since.
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_hold_while_everything_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { history: Duration::ZERO, segment_bytes: 4096, window_bytes: 1024, ..Options::default() };
+    let store = Store::open(directory.path(), options).unwrap();
+    let key = |number: u64| format!("/p/{number:03}");
+    for number in 0..100 {
+        applied(&store, put(&key(number), Expect::Absent, vec![b'a'; 300])).await;
+    }
+    let (mut start, mut seen, mut at) = (Bytes::from_static(b"/p/"), 0, None);
+    loop {
+        let request = RangeRequest { start, limit: 7, revision: at, count: true, ..RangeRequest::default() };
+        let page = store.range(request).await.unwrap();
+        assert!(page.items.iter().all(|item| item.value[0] == b'a'), "a page holds what came later");
+        assert_eq!(*at.get_or_insert(page.revision), page.revision);
+        seen += page.items.len();
+        assert_eq!(page.remaining, Some(100 - seen));
+        for number in 0..100 {
+            let held = store.get(key(number).into()).await.unwrap().unwrap();
+            applied(&store, put(&key(number), Expect::Revision(held.mod_revision), vec![b'b'; 300])).await;
+        }
+        match page.items.last() {
+            Some(last) if page.more => start = [&last.key[..], b"\0"].concat().into(),
+            _ => break,
+        }
+    }
+    assert_eq!(seen, 100);
+    let mut watch = store.watch(Bytes::new(), at.unwrap()).await.unwrap();
+    assert!(matches!(watch.next().await, Some(Ok(WatchMessage::Events(_)))));
 }

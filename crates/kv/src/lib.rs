@@ -10,6 +10,11 @@
 //! - A watch delivers every event of its prefix after its starting point, in the order of revisions, without gap or
 //!   duplicate, or it ends with an error that says why.
 //! - What lies below the compacted revision is answered with [`Error::Compacted`], never with a guess.
+//! - Events may share a revision (in a backend whose transactions write several keys). They are never torn apart: a
+//!   message of a watch ends between revisions, and so must whoever keeps, cuts or pages what a watch delivered.
+//! - A fault that passes, passes: reads are answered with [`Error::Unavailable`], writes with [`Error::ReadOnly`] (not
+//!   applied) or [`Error::Unknown`], and once it is over everything works again on the same store.
+//! - Reading the past costs its reader, never writers: it is done in bounded pieces, and away from whoever polls.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -80,8 +85,12 @@ pub struct RangeRequest {
     pub end: Bytes,
     /// 0 means no limit.
     pub limit: usize,
-    /// `None` reads the present state.
+    /// `None` reads the present state. The revision of an answer that has `more` serves for the pages that follow: the
+    /// store keeps that state, and the history after it, as long as pages of it are asked for (within limits of its own,
+    /// beyond which it answers [`Error::Compacted`]).
     pub revision: Option<Revision>,
+    /// Whether to count what the limit cut off. That looks at every key of the range.
+    pub count: bool,
 }
 
 /// The answer to a [`RangeRequest`].
@@ -92,6 +101,8 @@ pub struct Range {
     pub items: Vec<KeyValue>,
     /// Whether keys follow that the limit cut off.
     pub more: bool,
+    /// How many they are, where that was asked for.
+    pub remaining: Option<usize>,
 }
 
 /// Something that happened to one key.
@@ -108,13 +119,16 @@ pub struct Event {
 /// What a watch says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WatchMessage {
-    /// Events in the order of their revisions; never empty.
+    /// Events in the order of their revisions; never empty, never many. All events of its last revision are in it.
     Events(Vec<Event>),
     /// Every event of the prefix up to and including this revision has been delivered.
     Progress(Revision),
 }
 
 /// A running watch. It never ends by itself but with an error; dropping it releases what it holds.
+///
+/// Every error but [`Error::Lagged`], [`Error::Compacted`], [`Error::Corrupt`] and [`Error::Closed`] passes: the same
+/// watch may be begun again after the last revision that it delivered or reported progress to.
 pub type Watch = BoxStream<'static, Result<WatchMessage>>;
 
 /// A store of revisioned bytes.
@@ -130,6 +144,10 @@ pub trait Kv: Send + Sync + 'static {
 
     /// Follows all keys that start with `prefix`, beginning with the first event *after* `after`, which may be the
     /// newest revision but not lie beyond it.
+    ///
+    /// Thousands may begin far in the past at once: a watch holds no thread, no file and no events between two messages,
+    /// only what its prefix selects is made into events, and those who read the same share the work. From the call on,
+    /// the history that it has not read yet is not forgotten for its age, only for its size or by [`Kv::compact`].
     fn watch(&self, prefix: Bytes, after: Revision) -> BoxFuture<'_, Result<Watch>>;
 
     /// The newest visible revision, as new as every write acknowledged before the call.
@@ -139,6 +157,6 @@ pub trait Kv: Send + Sync + 'static {
     /// again what is forgotten already changes nothing.
     fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<()>>;
 
-    /// Whether writes are accepted, and the reason where they are not (after a failed sync, say).
+    /// Whether writes are accepted, and the reason where they are not at present (after a failed sync, say).
     fn health(&self) -> Result<()>;
 }

@@ -1,5 +1,6 @@
 //! What is wrong with a field, in the words that clients know: a kind of error, the bad value, a detail.
 
+use std::collections::HashSet;
 use std::fmt::{self, Display};
 
 use serde_json::Value;
@@ -202,15 +203,11 @@ impl Errors {
 
     /// All errors as one text, the way an aggregate prints: equal ones once, several in brackets.
     pub fn message(&self) -> String {
-        let mut texts: Vec<String> = Vec::with_capacity(self.list.len());
-        for error in &self.list {
-            let text = error.to_string();
-            if !texts.contains(&text) {
-                texts.push(text);
-            }
-        }
+        let all: Vec<String> = self.list.iter().map(ToString::to_string).collect();
+        let mut seen = HashSet::with_capacity(all.len());
+        let texts: Vec<&str> = all.iter().map(String::as_str).filter(|text| seen.insert(*text)).collect();
         match texts.as_slice() {
-            [one] => one.clone(),
+            [one] => (*one).to_owned(),
             many => format!("[{}]", many.join(", ")),
         }
     }

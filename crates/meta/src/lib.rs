@@ -8,6 +8,7 @@ mod field_path;
 pub mod go;
 mod group;
 pub mod names;
+pub mod nearest;
 pub mod object;
 pub mod quantity;
 pub mod read;

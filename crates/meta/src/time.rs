@@ -21,6 +21,11 @@ pub fn unix_now() -> i64 {
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
+/// The last second that can be written down.
+pub fn latest() -> i64 {
+    Timestamp::MAX.as_second()
+}
+
 /// A time in seconds since the epoch as `2024-05-06T07:08:09Z`.
 pub fn seconds(unix: i64) -> String {
     Timestamp::from_second(unix).unwrap_or(Timestamp::UNIX_EPOCH).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()

@@ -6,7 +6,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use pawl_meta::quantity::Quantity;
-use pawl_schema::{Scalar, TypeRef};
+use pawl_schema::{Scalar, TypeRef, built};
 use serde_json::{Map, Number, Value};
 
 use crate::place::Place;
@@ -17,9 +17,12 @@ use crate::{Codec, Error, MAGIC, MAX_BYTES, duration, open};
 
 /// Like the JSON decoder, stop counting findings here.
 const MAX_UNKNOWN: usize = 100;
-/// Two bytes can stand for a struct of a dozen fields. An object has at most one value per byte of its message, and these:
-/// no real message comes near it, and a hostile one cannot fill the memory.
-const FREE_VALUES: usize = 1 << 16;
+/// And so many bytes of what is told: keys of a map may be as long as the message.
+const MAX_TOLD: usize = 64 * 1024;
+/// Two bytes can stand for a struct of a dozen fields: what is built of a message may take so many times its size, or this
+/// much. No real message comes near it, and a hostile one cannot fill the memory.
+const MOST_TIMES: usize = 48;
+const MOST_OF_SMALL: usize = 16 << 20;
 
 /// A decoded object and what was odd about its message.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +40,8 @@ impl Codec<'_> {
             return Err(Error::TooLarge);
         }
         let message = self.marshalable(of)?;
-        let mut walk = Walk { codec: self, unknown: Vec::new(), values: raw.len() + FREE_VALUES };
+        let left = raw.len().saturating_mul(MOST_TIMES).max(MOST_OF_SMALL);
+        let mut walk = Walk { codec: self, unknown: Vec::new(), told: 0, left };
         let mut object = Map::new();
         walk.message(message, raw, &mut object, &Place::ROOT)?;
         Ok(Decoded { object, unknown: walk.unknown })
@@ -52,8 +56,10 @@ impl Codec<'_> {
 struct Walk<'c, 's> {
     codec: &'c Codec<'s>,
     unknown: Vec<String>,
-    /// How many values may still be made.
-    values: usize,
+    /// Bytes of what is unknown.
+    told: usize,
+    /// How many bytes may still be built.
+    left: usize,
 }
 
 impl Walk<'_, '_> {
@@ -69,7 +75,9 @@ impl Walk<'_, '_> {
         self.slots(&message.slots, bytes, into, &place)?;
         let before = into.len();
         message.object.complete(into);
-        self.spend(into.len().saturating_sub(before) + 1)
+        self.spend(into.len().saturating_sub(before) + 1)?;
+        // The nodes of the map itself.
+        self.build(built::map(into.len().min(1)))
     }
 
     fn slots(
@@ -337,6 +345,9 @@ impl Walk<'_, '_> {
         if raw.starts_with(MAGIC) {
             return self.sealed(raw, place);
         }
+        // Anything may stand there, so what it could become is reckoned from its text.
+        let nested = raw.iter().filter(|byte| matches!(byte, b'{' | b'[')).count();
+        self.build(nested.saturating_mul(built::map(1)))?;
         serde_json::from_slice(raw).map_err(|error| place.value(format!("the raw value is not JSON: {error}")))
     }
 
@@ -407,14 +418,21 @@ impl Walk<'_, '_> {
     }
 
     fn unknown(&mut self, number: u32, place: &Place<'_>) {
-        if self.unknown.len() < MAX_UNKNOWN {
+        if self.unknown.len() < MAX_UNKNOWN && self.told < MAX_TOLD {
             let separator = if place.is_root() { "" } else { ": " };
-            self.unknown.push(format!("{place}{separator}unknown protobuf field {number}"));
+            let text = format!("{place}{separator}unknown protobuf field {number}");
+            self.told += text.len();
+            self.unknown.push(text);
         }
     }
 
+    /// Counts values that are about to be made, in a list or a map.
     fn spend(&mut self, values: usize) -> Result<(), Error> {
-        self.values = self.values.checked_sub(values).ok_or(Error::TooLarge)?;
+        self.build(values.saturating_mul(built::ENTRY))
+    }
+
+    fn build(&mut self, bytes: usize) -> Result<(), Error> {
+        self.left = self.left.checked_sub(bytes).ok_or(Error::TooLarge)?;
         Ok(())
     }
 }

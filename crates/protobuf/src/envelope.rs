@@ -72,16 +72,25 @@ fn text<'a>(payload: Payload<'a>, field: &str) -> Result<&'a str, Error> {
 /// Puts a message into its envelope.
 pub fn seal(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(raw.len() + api_version.len() + kind.len() + 32);
+    begin_seal(api_version, kind, raw.len(), &mut out);
+    out.extend_from_slice(raw);
+    out.extend_from_slice(SEAL_END);
+    out
+}
+
+/// What stands behind a message in its envelope.
+pub const SEAL_END: &[u8] = b"\x1a\x00\x22\x00";
+
+/// Writes what stands before a message of so many bytes in its envelope, for one that is written piece by piece.
+pub fn begin_seal(api_version: &str, kind: &str, length: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(MAGIC);
-    let Ok(()) = put_message::<Infallible>(1, &mut out, |out| {
+    let Ok(()) = put_message::<Infallible>(1, out, |out| {
         put_bytes(1, api_version.as_bytes(), out);
         put_bytes(2, kind.as_bytes(), out);
         Ok(())
     });
-    put_bytes(2, raw, &mut out);
-    put_bytes(3, b"", &mut out);
-    put_bytes(4, b"", &mut out);
-    out
+    put_key(2, wire::BYTES, out);
+    put_varint(length as u64, out);
 }
 
 /// Appends one frame of a watch stream: the length in four bytes, then a `WatchEvent` that holds a sealed object.
@@ -100,7 +109,7 @@ pub fn frame(event: &str, sealed: &[u8], out: &mut Vec<u8>) -> Result<(), Error>
 }
 
 /// The size of a field with a number below 16 that holds `length` bytes.
-fn field_len(length: usize) -> usize {
+pub fn field_len(length: usize) -> usize {
     let bits = usize::BITS - (length | 1).leading_zeros();
     1 + bits.div_ceil(7) as usize + length
 }

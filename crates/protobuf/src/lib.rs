@@ -27,7 +27,7 @@ mod wire;
 
 pub use codec::Codec;
 pub use decode::Decoded;
-pub use envelope::{CONTENT_TYPE, Envelope, MAGIC, append_message, frame, open, seal};
+pub use envelope::{CONTENT_TYPE, Envelope, MAGIC, SEAL_END, append_message, begin_seal, field_len, frame, open, seal};
 pub use error::Error;
 
 /// Messages nested deeper than this are refused: nothing real comes near it, and the stack stays small.

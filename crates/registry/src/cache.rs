@@ -2,19 +2,28 @@
 //!
 //! Objects are in a persistent map, so a snapshot is a clone. Events are in a ring, bounded by their bytes; a watcher holds
 //! a cursor into it and costs nothing while nothing happens in its scope. The cache never reads the store: it is fed.
+//!
+//! Several events may share a revision. What is read together is whole revisions: a snapshot, the news of a watcher and the
+//! start of the ring lie between two of them, never inside of one.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Bound;
 use std::sync::{Arc, RwLock};
 
 use imbl::OrdMap;
 use pawl_kv::Revision;
 use tokio::sync::watch;
 
+use crate::calls::Calls;
 use crate::entry::Entry;
 
 /// What a ring may hold before it forgets its oldest events.
 const RING_BYTES: usize = 8 << 20;
 const RING_EVENTS: usize = 32 << 10;
+
+/// How much a watcher is handed over at once: what it makes of it waits in memory for a slow client.
+pub const BATCH_EVENTS: usize = 256;
+pub const BATCH_BYTES: usize = 64 << 10;
 
 /// The current objects of a resource, ordered by key.
 pub type Objects = OrdMap<Arc<str>, Arc<Entry>>;
@@ -29,15 +38,24 @@ pub struct Event {
     pub deleted: bool,
 }
 
+/// A write on its way into the cache: `None` is a deletion.
+pub struct Incoming<'k> {
+    pub revision: Revision,
+    pub key: &'k str,
+    pub entry: Option<Arc<Entry>>,
+}
+
 #[derive(Debug)]
 pub struct Cache {
     inner: RwLock<Inner>,
-    scopes: RwLock<HashMap<Box<str>, watch::Sender<Revision>>>,
+    scopes: RwLock<HashMap<Box<str>, watch::Sender<Calls>>>,
 }
 
 #[derive(Debug)]
 struct Inner {
     objects: Objects,
+    /// Everything that was written up to this revision is in `objects`, and nothing that was written later.
+    newest: Revision,
     ring: VecDeque<Arc<Event>>,
     ring_bytes: usize,
     /// Every event after this revision is in the ring.
@@ -58,11 +76,26 @@ pub enum Scope {
 
 impl Scope {
     pub fn includes(&self, entry: &Entry) -> bool {
+        self.includes_key(&entry.key)
+    }
+
+    /// Whether the object with this key below the resource's prefix is in the scope.
+    pub fn includes_key(&self, key: &str) -> bool {
+        let parts = || key.split_once('/').unwrap_or(("", key));
         match self {
             Self::All => true,
-            Self::Namespace(namespace) => entry.namespace() == namespace,
-            Self::Object { namespace, name } => entry.namespace() == namespace && entry.name() == name,
+            Self::Namespace(namespace) => parts().0 == namespace,
+            Self::Object { namespace, name } => parts() == (namespace, name),
         }
+    }
+
+    /// The objects of the scope in their order, from a key on.
+    pub fn select<'o>(&self, objects: &'o Objects, from: Bound<Arc<str>>) -> impl Iterator<Item = &'o Arc<Entry>> {
+        let (prefix, single) = (self.prefix(), matches!(self, Self::Object { .. }));
+        objects
+            .range::<_, Arc<str>>((from, Bound::Unbounded))
+            .map(|(_, entry)| entry)
+            .take_while(move |entry| if single { *entry.key == *prefix } else { entry.key.starts_with(&*prefix) })
     }
 
     /// The prefix that the keys of the scope have.
@@ -78,28 +111,59 @@ impl Scope {
 
 /// What a watcher finds when it looks for news.
 pub enum News {
-    Events(Vec<Arc<Event>>),
+    Events(Batch),
     /// The watcher's place has fallen out of the ring.
     Lost,
 }
 
+/// Events to hand over together: as many as do not cost too much, and whole revisions.
+#[derive(Debug)]
+pub struct Batch {
+    pub events: Vec<Arc<Event>>,
+    /// Everything up to this revision has been looked at.
+    pub read: Revision,
+    /// Whether more is waiting already.
+    pub more: bool,
+    bytes: usize,
+}
+
+impl Batch {
+    pub fn after(cursor: Revision) -> Self {
+        Self { events: Vec::new(), read: cursor, more: false, bytes: 0 }
+    }
+
+    /// Looks at the next revision, or says that it must wait for another batch.
+    pub fn takes(&mut self, revision: Revision) -> bool {
+        self.more = revision > self.read && (self.events.len() >= BATCH_EVENTS || self.bytes >= BATCH_BYTES);
+        if !self.more {
+            self.read = revision;
+        }
+        !self.more
+    }
+
+    pub fn push(&mut self, event: Arc<Event>) {
+        self.bytes += event.entry.weight();
+        self.events.push(event);
+    }
+}
+
 impl Cache {
-    /// A cache that holds these objects, complete as of a revision.
-    pub fn new(objects: Objects, revision: Revision) -> Self {
-        let inner = Inner { objects, ring: VecDeque::new(), ring_bytes: 0, ring_start: revision };
+    /// A cache that holds nothing, complete as of a revision.
+    pub fn new(revision: Revision) -> Self {
+        let objects = Objects::new();
+        let inner = Inner { objects, newest: revision, ring: VecDeque::new(), ring_bytes: 0, ring_start: revision };
         Self { inner: RwLock::new(inner), scopes: RwLock::default() }
     }
 
-    /// Puts in an object that was there before anybody watched.
-    pub fn load(&self, entry: Arc<Entry>, revision: Revision) {
+    /// Puts these objects in the place of all others, complete as of a revision. What happened in between is not known:
+    /// whoever looks for it in the ring does not find it.
+    pub fn replace(&self, objects: Objects, revision: Revision) {
         let mut inner = self.write();
-        inner.objects.insert(Arc::clone(&entry.key), entry);
+        inner.objects = objects;
+        inner.newest = revision;
+        inner.ring.clear();
+        inner.ring_bytes = 0;
         inner.ring_start = revision;
-    }
-
-    /// Says that everything up to a revision has been put in.
-    pub fn loaded(&self, revision: Revision) {
-        self.write().ring_start = revision;
     }
 
     pub fn get(&self, key: &str) -> Option<Arc<Entry>> {
@@ -108,6 +172,12 @@ impl Cache {
 
     pub fn objects(&self) -> Objects {
         self.read().objects.clone()
+    }
+
+    /// The objects together with the revision that they are complete as of: none of them is newer.
+    pub fn snapshot(&self) -> (Objects, Revision) {
+        let inner = self.read();
+        (inner.objects.clone(), inner.newest)
     }
 
     pub fn len(&self) -> usize {
@@ -134,27 +204,14 @@ impl Cache {
         Some(objects)
     }
 
-    /// Takes in what was written: `None` is a deletion.
-    pub fn apply(&self, revision: Revision, key: &str, entry: Option<Arc<Entry>>) {
+    /// Takes in what was written, in the order of revisions; all writes of a revision come together. What was taken in
+    /// before is passed over, so a feed may start again a little before the place where it was interrupted.
+    pub fn apply<'k>(&self, writes: impl IntoIterator<Item = Incoming<'k>>) {
         let mut inner = self.write();
-        let previous = match &entry {
-            Some(entry) => inner.objects.insert(Arc::clone(&entry.key), Arc::clone(entry)),
-            None => inner.objects.remove(key),
-        };
-        let event = match (entry, previous) {
-            (Some(entry), previous) => Event { revision, entry, previous, deleted: false },
-            (None, Some(previous)) => {
-                Event { revision, entry: Arc::new(previous.at(revision)), previous: Some(previous), deleted: true }
-            }
-            (None, None) => return,
-        };
-        inner.ring_bytes += event.entry.weight();
-        inner.ring.push_back(Arc::new(event));
-        while inner.ring_bytes > RING_BYTES || inner.ring.len() > RING_EVENTS {
-            let Some(oldest) = inner.ring.pop_front() else { break };
-            inner.ring_bytes = inner.ring_bytes.saturating_sub(oldest.entry.weight());
-            inner.ring_start = oldest.revision;
+        for write in writes {
+            inner.apply(write);
         }
+        inner.forget();
     }
 
     /// Wakes the watchers in whose scope something was written. Called once the news can be read.
@@ -166,40 +223,41 @@ impl Cache {
         let namespace = key.find('/').and_then(|at| key.get(..=at));
         for scope in [Some(""), namespace, Some(key)].into_iter().flatten() {
             if let Some(sender) = scopes.get(scope) {
-                sender.send_replace(revision);
+                sender.send_modify(|calls| calls.call(revision));
             }
         }
     }
 
     /// A receiver that changes when something happens in a scope.
-    pub fn subscribe(&self, scope: &Scope) -> watch::Receiver<Revision> {
+    pub fn subscribe(&self, scope: &Scope) -> watch::Receiver<Calls> {
         let mut scopes = self.scopes.write().unwrap_or_else(|e| e.into_inner());
         // Forget scopes that nobody looks at any more, now and then.
         if scopes.len() > 64 && scopes.len().is_power_of_two() {
             scopes.retain(|_, sender| sender.receiver_count() > 0);
         }
-        scopes.entry(scope.prefix().into_boxed_str()).or_insert_with(|| watch::Sender::new(0)).subscribe()
+        scopes
+            .entry(scope.prefix().into_boxed_str())
+            .or_insert_with(|| watch::Sender::new(Calls::default()))
+            .subscribe()
     }
 
-    /// Events of a scope after a revision, at most `limit`, and the revision up to which the ring was read.
-    pub fn news(&self, scope: &Scope, after: Revision, limit: usize) -> (News, Revision) {
+    /// Events of a scope after a revision.
+    pub fn news(&self, scope: &Scope, after: Revision) -> News {
         let inner = self.read();
         if after < inner.ring_start {
-            return (News::Lost, after);
+            return News::Lost;
         }
         let start = inner.ring.partition_point(|e| e.revision <= after);
-        let mut events = Vec::new();
-        let mut read = after;
+        let mut batch = Batch::after(after);
         for event in inner.ring.range(start..) {
-            if events.len() == limit {
+            if !batch.takes(event.revision) {
                 break;
             }
-            read = event.revision;
             if scope.includes(&event.entry) {
-                events.push(Arc::clone(event));
+                batch.push(Arc::clone(event));
             }
         }
-        (News::Events(events), read)
+        News::Events(batch)
     }
 
     /// Whether the ring reaches back to a revision.
@@ -207,10 +265,10 @@ impl Cache {
         revision >= self.read().ring_start
     }
 
-    /// Tells all watchers that there is something to do, as when the server stops.
+    /// Tells all watchers that something may have happened that they were not called for.
     pub fn wake_all(&self) {
         for sender in self.scopes.read().unwrap_or_else(|e| e.into_inner()).values() {
-            sender.send_modify(|_| {});
+            sender.send_modify(Calls::gap);
         }
     }
 
@@ -223,3 +281,43 @@ impl Cache {
         self.inner.write().unwrap_or_else(|e| e.into_inner())
     }
 }
+
+impl Inner {
+    fn apply(&mut self, write: Incoming<'_>) {
+        let Incoming { revision, key, entry } = write;
+        let is_there = || self.objects.get(key).is_some_and(|present| present.revision >= revision);
+        if revision < self.newest || (revision == self.newest && is_there()) {
+            return;
+        }
+        self.newest = revision;
+        let previous = match &entry {
+            Some(entry) => self.objects.insert(Arc::clone(&entry.key), Arc::clone(entry)),
+            None => self.objects.remove(key),
+        };
+        let event = match (entry, previous) {
+            (Some(entry), previous) => Event { revision, entry, previous, deleted: false },
+            (None, Some(previous)) => {
+                Event { revision, entry: Arc::new(previous.at(revision)), previous: Some(previous), deleted: true }
+            }
+            (None, None) => return,
+        };
+        self.ring_bytes += event.entry.weight();
+        self.ring.push_back(Arc::new(event));
+    }
+
+    /// Drops the oldest revisions that the ring has no room for.
+    fn forget(&mut self) {
+        while let Some(oldest) = self.ring.front() {
+            let is_too_much = self.ring_bytes > RING_BYTES || self.ring.len() > RING_EVENTS;
+            if !is_too_much && oldest.revision > self.ring_start {
+                break;
+            }
+            self.ring_bytes = self.ring_bytes.saturating_sub(oldest.entry.weight());
+            self.ring_start = oldest.revision;
+            self.ring.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -16,6 +16,9 @@ pub struct Context {
     notes: Mutex<BTreeMap<&'static str, String>>,
 }
 
+/// Nobody reads more warnings, and every one is a header.
+const MAX_WARNINGS: usize = 200;
+
 /// More is not kept of a note.
 const MAX_NOTE: usize = 16 * 1024;
 
@@ -38,7 +41,7 @@ impl Context {
     pub fn warn(&self, text: impl Into<String>) {
         let text = text.into();
         let mut warnings = self.warnings.lock().unwrap_or_else(|e| e.into_inner());
-        if !warnings.contains(&text) {
+        if warnings.len() < MAX_WARNINGS && !warnings.contains(&text) {
             warnings.push(text);
         }
     }

@@ -65,6 +65,7 @@ impl Registry {
             Err(DecodeError::Syntax(why)) => {
                 return Err(unrecognized(format!("couldn't get version/kind; json parse error: {why}")));
             }
+            Err(error @ DecodeError::TooLarge(..)) => return Err(Status::too_large(error.to_string())),
             Err(DecodeError::Type(why)) => {
                 let (api_version, kind) = body_kind(encoding, body).map_err(&unrecognized)?;
                 self.check_kind(&served.wanted(), &api_version, &kind).map_err(|e| e.into_status(&unrecognized))?;
@@ -113,6 +114,7 @@ impl Registry {
                 Status::bad_request(format!("couldn't get version/kind; json parse error: {why}"))
             }
             DecodeError::Type(why) => Status::bad_request(why),
+            DecodeError::TooLarge(..) => Status::too_large(e.to_string()),
         })
     }
 

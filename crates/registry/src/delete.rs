@@ -1,6 +1,7 @@
 //! Deleting objects: one, or all that a selection finds. What is to be done is decided by `pawl_deletion`.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pawl_admission::{Attributes, Operation};
 use pawl_deletion::{DeleteOptions, Deletion, Grace, Traits, Verdict};
@@ -27,6 +28,29 @@ pub enum Deleted {
 
 /// The annotation of the audit log that names the liens that were ignored.
 const IGNORED_LIENS: &str = "apiserver.k8s.io/ignored-liens";
+
+/// Who asked for the deletion of what is deleted in several steps, by uid: those steps are taken by others, and the audit of them
+/// says for whom.
+#[derive(Default)]
+pub(crate) struct Deleters(Mutex<HashMap<String, String>>);
+
+impl Deleters {
+    fn remember(&self, uid: &str, user: &str) {
+        self.lock().insert(uid.to_owned(), user.to_owned());
+    }
+
+    pub fn of(&self, uid: &str) -> Option<String> {
+        self.lock().get(uid).cloned()
+    }
+
+    pub fn forget(&self, uid: &str) {
+        self.lock().remove(uid);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// A deletion without preconditions is tried again when somebody was faster.
 const ATTEMPTS: usize = 100;
@@ -118,6 +142,9 @@ impl Registry {
             // A deletion that was under way needed nobody's leave.
             if matches!(written, Written::Applied(_)) && request.options.ignore_liens && !was_deleting {
                 note_liens(cx, &key, &object);
+            }
+            if matches!(written, Written::Applied(_)) && resource.facts.deferred && !gone && !was_deleting {
+                self.deleters.remember(object.uid(), &cx.user.name);
             }
             match written {
                 // What is gone is shown at the revision at which it went.

@@ -5,7 +5,7 @@
 //! stored bytes from the inside of `metadata` on. Nothing is parsed or copied to answer a read.
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use pawl_kv::Revision;
@@ -44,8 +44,6 @@ pub struct Readable {
     labels: Box<[(Box<str>, Box<str>)]>,
     /// The values of the selectable fields, in the order of the resource's facts.
     fields: Box<[Box<str>]>,
-    /// The object as a protobuf message, once somebody has asked for it.
-    message: OnceLock<Bytes>,
 }
 
 impl Entry {
@@ -66,8 +64,6 @@ impl Entry {
                 meta_end: r.meta_end,
                 labels: r.labels.clone(),
                 fields: r.fields.clone(),
-                // The resourceVersion is in it.
-                message: OnceLock::new(),
             }),
             State::Unreadable(why) => State::Unreadable(why.clone()),
         };
@@ -125,7 +121,7 @@ impl Readable {
             let object: Object = serde_json::from_slice(&value).map_err(|e| e.to_string())?;
             select.iter().map(|path| field_text(&object, path)).collect()
         };
-        Ok(Self { value, meta_start, meta_end, labels, fields, message: OnceLock::new() })
+        Ok(Self { value, meta_start, meta_end, labels, fields })
     }
 
     /// The bytes after the resourceVersion: the rest of metadata and of the object.
@@ -163,14 +159,6 @@ impl Readable {
     /// The whole stored value.
     pub fn value(&self) -> &Bytes {
         &self.value
-    }
-
-    /// The object as a message; made when it is asked for the first time.
-    pub(crate) fn message<E>(&self, make: impl FnOnce() -> Result<Bytes, E>) -> Result<Bytes, E> {
-        match self.message.get() {
-            Some(message) => Ok(message.clone()),
-            None => make().map(|made| self.message.get_or_init(|| made).clone()),
-        }
     }
 
     /// The value of a selectable field, by its place among the resource's.
@@ -300,8 +288,8 @@ pub fn encode(object: &Object) -> Bytes {
         }
     }
     out.push(b'}');
-    out.shrink_to_fit();
-    Bytes::from(out)
+    // To the byte: the value stays in memory, and an allocator that is asked to shrink may keep half as much again.
+    Bytes::copy_from_slice(&out)
 }
 
 fn member(out: &mut Vec<u8>, first: &mut bool, name: &str, value: &Value) {
@@ -385,6 +373,14 @@ mod tests {
         let head = readable.head(7);
         assert_eq!(head.keys().collect::<Vec<_>>(), ["apiVersion", "kind", "metadata"]);
         assert_eq!(head["metadata"], o["metadata"]);
+    }
+
+    #[test]
+    fn a_value_takes_as_much_memory_as_it_is_long() {
+        let filling = "x".repeat(2400);
+        let bytes = encode(&object(json!({"kind": "K", "apiVersion": "v1", "metadata": {"name": filling}})));
+        let length = bytes.len();
+        assert_eq!(bytes.try_into_mut().unwrap().capacity(), length);
     }
 
     #[test]

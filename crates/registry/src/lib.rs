@@ -6,14 +6,19 @@
 mod allocation;
 mod binding;
 mod cache;
+mod calls;
 mod context;
 mod create;
 mod decoding;
 mod delete;
 mod entry;
 mod eviction;
+mod feeding;
+mod following;
 mod forms;
+mod history;
 mod listing;
+mod messages;
 mod metadata;
 mod patch;
 mod rewrite;
@@ -40,9 +45,13 @@ pub use cache::{Cache, Scope};
 pub use context::{Context, User};
 pub use create::CreateRequest;
 pub use decoding::{Encoding, FieldValidation, body_kind};
+use delete::Deleters;
 pub use delete::{DeleteRequest, Deleted};
 pub use entry::{Entry, Readable, Selection, State, encode};
+pub use feeding::Interruption;
+pub use following::{Change as Followed, Follower, Lag};
 pub use listing::{ListAt, ListRequest, Page};
+pub use messages::Messages;
 pub use patch::{PatchKind, PatchRequest};
 pub use scale::ScaleChange;
 pub use storage::{Identity, Storage, Transform};
@@ -68,6 +77,7 @@ pub struct Registry {
     table_changes: watch::Sender<()>,
     settings: Settings,
     reservations: allocation::Reservations,
+    deleters: Deleters,
 }
 
 impl Registry {
@@ -84,11 +94,12 @@ impl Registry {
         let table = ArcSwap::from_pointee(table);
         let table_changes = watch::Sender::new(());
         let reservations = allocation::Reservations::default();
-        Ok((Self { storage, table, table_changes, settings, reservations }, revision))
+        let deleters = Deleters::default();
+        Ok((Self { storage, table, table_changes, settings, reservations, deleters }, revision))
     }
 
-    /// Keeps the caches up to date. Returns only when the store's watch ends.
-    pub async fn follow(&self, after: Revision) -> Result<(), pawl_kv::Error> {
+    /// Keeps the caches up to date. Returns only when that is no longer possible, with the reason.
+    pub async fn follow(&self, after: Revision) -> Interruption {
         self.storage.follow(|| self.table.load_full(), after).await
     }
 
@@ -106,6 +117,16 @@ impl Registry {
     /// A receiver that changes when resources come or go.
     pub fn table_changes(&self) -> watch::Receiver<()> {
         self.table_changes.subscribe()
+    }
+
+    /// Who asked for the deletion of a namespace that is on its way out, as long as the server that was asked runs.
+    pub fn deleter(&self, uid: &str) -> Option<String> {
+        self.deleters.of(uid)
+    }
+
+    /// A namespace is gone: who deleted it need not be known any more.
+    pub fn forget_deleter(&self, uid: &str) {
+        self.deleters.forget(uid);
     }
 
     /// The gate `InUseProtection`: whether liens hold objects.

@@ -1,6 +1,8 @@
 //! What every object's metadata must look like, whatever its kind. Three passes look at it, each reporting on its own: the
 //! kind's, and two common ones around it; a finding may so stand in the causes several times, as clients know it.
 
+use std::collections::HashSet;
+
 use pawl_kinds::{NameRule, Resource};
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Errors, FieldPath, GroupVersion, go, names};
@@ -142,16 +144,17 @@ fn meta_field<'o>(object: &'o Object, field: &str) -> &'o Value {
 /// Of owner references that are the same, one is enough; the client is told.
 pub fn dedup_owners(cx: &Context, object: &mut Object) {
     let Some(Value::Array(owners)) = metadata_mut(object).get_mut("ownerReferences") else { return };
-    let mut kept: Vec<Value> = Vec::with_capacity(owners.len());
+    let mut seen = HashSet::new();
+    let is_new: Vec<bool> = owners.iter().map(|owner| seen.insert(owner)).collect();
     let mut repeated: Vec<String> = Vec::new();
-    for owner in owners.drain(..) {
-        if kept.contains(&owner) {
+    let mut is_new = is_new.into_iter();
+    owners.retain(|owner| {
+        let kept = is_new.next().unwrap_or(true);
+        if !kept {
             repeated.extend(owner.get("uid").and_then(Value::as_str).map(str::to_owned));
-        } else {
-            kept.push(owner);
         }
-    }
-    *owners = kept;
+        kept
+    });
     if !repeated.is_empty() {
         cx.warn(format!(
             ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",

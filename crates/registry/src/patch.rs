@@ -34,6 +34,9 @@ pub struct PatchRequest<'a> {
     pub create_refused: Option<Status>,
 }
 
+/// Unknown fields of a JSON patch beyond so many are not told.
+const MOST_FINDINGS: usize = 100;
+
 /// A patch that has been read.
 enum Patch {
     Json(json_patch::Patch),
@@ -98,6 +101,7 @@ impl Registry {
         }
         let decoded = decode_value(typing.of.as_ref(), patched).map_err(|error| match error {
             DecodeError::Syntax(why) | DecodeError::Type(why) => wrong(&why),
+            DecodeError::TooLarge(..) => Status::too_large(error.to_string()),
         })?;
         if let Some(why) = typing.refusal {
             return Err(wrong(&why));
@@ -250,16 +254,25 @@ fn read(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Result<(Pa
     let body = request.body;
     match request.kind {
         PatchKind::Json => {
+            let mut findings = match decode_json(ANY.as_ref(), body) {
+                Ok(decoded) => decoded.findings,
+                Err(error @ DecodeError::TooLarge(..)) => return Err(Status::too_large(error.to_string())),
+                Err(_) => Vec::new(),
+            };
             let patch = json_patch::Patch::decode(body).map_err(refused)?;
-            let mut findings = decode_json(ANY.as_ref(), body).map(|decoded| decoded.findings).unwrap_or_default();
-            let unknown = patch.unknown_fields().into_iter();
+            let unknown = patch.unknown_fields().into_iter().take(MOST_FINDINGS);
             findings.extend(unknown.map(|path| Finding::Unknown { path, suggestion: None }));
             Ok((Patch::Json(patch), findings))
         }
         PatchKind::Merge | PatchKind::Strategic => {
             // Upstream words the same errors in two ways.
             let prefix = if request.kind == PatchKind::Merge { "error decoding patch: " } else { "" };
-            let decoded = decode_json(ANY.as_ref(), body).map_err(|e| Status::bad_request(format!("{prefix}{e}")))?;
+            // Only what is odd about it is kept: the value itself is read as it stands.
+            let findings = match decode_json(ANY.as_ref(), body) {
+                Ok(decoded) => decoded.findings,
+                Err(error @ DecodeError::TooLarge(..)) => return Err(Status::too_large(error.to_string())),
+                Err(error) => return Err(Status::bad_request(format!("{prefix}{error}"))),
+            };
             let value = match serde_json::from_slice::<Value>(body) {
                 Ok(value @ Value::Object(_)) => value,
                 Ok(Value::Null) if request.kind == PatchKind::Merge => {
@@ -277,7 +290,7 @@ fn read(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Result<(Pa
                 }
             };
             let patch = if request.kind == PatchKind::Merge { Patch::Merge(value) } else { Patch::Strategic(value) };
-            Ok((patch, decoded.findings))
+            Ok((patch, findings))
         }
         PatchKind::Apply => Ok((Patch::Apply(read_intent(cx, served, request)?), Vec::new())),
     }

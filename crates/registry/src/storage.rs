@@ -1,17 +1,19 @@
-//! Between objects and the store: the transform that values pass, the one writer, and the feed of the caches.
+//! Between objects and the store: the transform that values pass, the one writer, and how far the caches are.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::StreamExt;
-use pawl_kv::{Change, Expect, Kv, Outcome, RangeRequest, Revision, WatchMessage, Write};
+use pawl_kv::{Change, Expect, KeyValue, Kv, Outcome, Revision, Write};
 use pawl_meta::{Cause, Details, Status};
 use tokio::sync::watch;
 
 use crate::entry::{Entry, Readable, State};
-use crate::table::{ROOT, Stored, Table};
+use crate::feeding::Trouble;
+use crate::history::History;
+use crate::table::Stored;
 
 /// What values go through on their way to and from the store: encryption at rest. The key is bound to the value.
 pub trait Transform: Send + Sync + 'static {
@@ -38,8 +40,17 @@ pub struct Storage {
     kv: Arc<dyn Kv>,
     transform: Box<dyn Transform>,
     applied: AtomicU64,
+    /// The revision up to which all watchers have been called.
+    called: AtomicU64,
+    /// The newest revision of the store that somebody has waited for in vain.
+    missed: AtomicU64,
     progress: watch::Sender<Revision>,
+    pub(crate) trouble: Trouble,
+    history: History,
 }
+
+/// How long a read or a write waits for the caches.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How a conditional write ended.
 pub enum Written {
@@ -50,11 +61,24 @@ pub enum Written {
 
 impl Storage {
     pub fn new(kv: Arc<dyn Kv>, transform: Box<dyn Transform>) -> Self {
-        Self { kv, transform, applied: AtomicU64::new(0), progress: watch::Sender::new(0) }
+        Self {
+            kv,
+            transform,
+            applied: AtomicU64::new(0),
+            called: AtomicU64::new(0),
+            missed: AtomicU64::new(0),
+            progress: watch::Sender::new(0),
+            trouble: Trouble::default(),
+            history: History::default(),
+        }
     }
 
     pub fn kv(&self) -> &Arc<dyn Kv> {
         &self.kv
+    }
+
+    pub(crate) fn history(&self) -> &History {
+        &self.history
     }
 
     /// The revision up to which the caches hold everything.
@@ -62,27 +86,57 @@ impl Storage {
         self.applied.load(Ordering::Acquire)
     }
 
+    /// The revision up to which everyone has been called for what happened in their scope.
+    pub fn called(&self) -> Revision {
+        self.called.load(Ordering::Acquire)
+    }
+
+    /// Says that everyone has been called for what happened up to a revision.
+    pub(crate) fn set_called(&self, revision: Revision) {
+        self.called.fetch_max(revision, Ordering::AcqRel);
+    }
+
     /// Waits until a read of the caches shows everything acknowledged before the call; returns that revision.
     pub async fn catch_up(&self) -> Result<Revision, Status> {
         let revision = self.kv.revision().await.map_err(|e| store_error(&e))?;
-        self.wait_for(revision).await?;
+        self.wait_for_written(revision).await?;
         Ok(self.applied())
     }
 
-    /// Waits until the caches have reached a revision.
+    /// Waits until the caches have reached a revision that somebody named.
     pub async fn wait_for(&self, revision: Revision) -> Result<(), Status> {
         if self.applied() >= revision {
             return Ok(());
         }
         let mut progress = self.progress.subscribe();
         let reached = progress.wait_for(|applied| *applied >= revision);
-        match tokio::time::timeout(Duration::from_secs(3), reached).await {
+        match tokio::time::timeout(PATIENCE, reached).await {
             Ok(Ok(_)) => Ok(()),
             _ => Err(too_large(revision, self.applied())),
         }
     }
 
-    /// Writes under a condition, and waits until the caches show it.
+    /// Waits until the caches have reached a revision that the store has. In vain means that they do not follow.
+    async fn wait_for_written(&self, revision: Revision) -> Result<(), Status> {
+        let waited = self.wait_for(revision).await;
+        if waited.is_err() {
+            self.missed.fetch_max(revision, Ordering::AcqRel);
+        }
+        waited
+    }
+
+    /// Whether the caches follow the store, and since when and why not where they do not.
+    pub fn following(&self) -> Result<(), String> {
+        let (missed, applied) = (self.missed.load(Ordering::Acquire), self.applied());
+        match self.trouble.lasting() {
+            Some(trouble) => Err(format!("the caches stand at revision {applied}: {trouble}")),
+            None if applied < missed => Err(format!("the caches stand at revision {applied} and not at {missed}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes under a condition, and waits until the caches show it. What is written is written, also where they do not
+    /// show it in time: reads wait for them by themselves.
     pub async fn write(
         &self,
         stored: &Stored,
@@ -100,7 +154,7 @@ impl Storage {
         let write = Write { key: Bytes::from(full_key), expect, change };
         match self.kv.write(write).await.map_err(|e| store_error(&e))? {
             Outcome::Applied { revision } => {
-                self.wait_for(revision).await?;
+                let _ = self.wait_for_written(revision).await;
                 Ok(Written::Applied(revision))
             }
             Outcome::Conflict { current } => Ok(Written::Conflict(current.map(|kv| {
@@ -110,82 +164,28 @@ impl Storage {
         }
     }
 
-    /// Makes a cache entry of a stored value.
+    /// Makes a cache entry of a stored value. Whatever the value does to its reader, it does to this entry alone.
     pub fn entry(&self, stored: &Stored, key: &str, revision: Revision, value: Bytes) -> Entry {
-        let opened = self.transform.unseal(&stored.full_key(key), value);
-        let state = match opened.and_then(|plain| Readable::cut(plain, &stored.select)) {
-            Ok(readable) => State::Readable(readable),
-            Err(why) => State::Unreadable(why),
+        let read = || {
+            let opened = self.transform.unseal(&stored.full_key(key), value);
+            opened.and_then(|plain| Readable::cut(plain, &stored.select))
+        };
+        let state = match catch_unwind(AssertUnwindSafe(read)) {
+            Ok(Ok(readable)) => State::Readable(readable),
+            Ok(Err(why)) => State::Unreadable(why),
+            Err(_) => State::Unreadable("reading the value failed".to_owned()),
         };
         Entry { key: key.into(), revision, state }
     }
 
-    /// Fills the caches of a table with what the store holds. Returns the revision of what was read.
-    pub async fn load(&self, table: &Table) -> Result<Revision, pawl_kv::Error> {
-        const PAGE: usize = 1000;
-        let end = Bytes::from(format!("{}0", ROOT.trim_end_matches('/')));
-        let mut start = Bytes::from_static(ROOT.as_bytes());
-        let mut revision = None;
-        loop {
-            let request = RangeRequest { start, end: end.clone(), limit: PAGE, revision };
-            let range = self.kv.range(request).await?;
-            revision = Some(range.revision);
-            for item in &range.items {
-                let Ok(full_key) = std::str::from_utf8(&item.key) else { continue };
-                if let Some((stored, key)) = table.place(full_key) {
-                    let entry = self.entry(stored, key, item.mod_revision, item.value.clone());
-                    stored.cache.load(Arc::new(entry), range.revision);
-                }
-            }
-            match range.items.last() {
-                Some(last) if range.more => {
-                    let mut next = last.key.to_vec();
-                    next.push(0);
-                    start = Bytes::from(next);
-                }
-                _ => {
-                    for stored in table.stored() {
-                        stored.cache.loaded(range.revision);
-                    }
-                    self.advance(range.revision);
-                    return Ok(range.revision);
-                }
-            }
-        }
+    /// The cache entry of what a key held: the one that the cache has, if it is the same.
+    pub fn entry_of(&self, stored: &Stored, key: &str, held: &KeyValue) -> Arc<Entry> {
+        let present = stored.cache.get(key).filter(|present| present.revision == held.mod_revision);
+        present.unwrap_or_else(|| Arc::new(self.entry(stored, key, held.mod_revision, held.value.clone())))
     }
 
-    /// Follows the store from a revision on and feeds the caches, until the store's watch ends.
-    pub async fn follow(&self, table: impl Fn() -> Arc<Table>, after: Revision) -> Result<(), pawl_kv::Error> {
-        let mut watch = self.kv.watch(Bytes::from_static(ROOT.as_bytes()), after).await?;
-        while let Some(message) = watch.next().await {
-            match message? {
-                WatchMessage::Progress(revision) => self.advance(revision),
-                WatchMessage::Events(events) => {
-                    let table = table();
-                    for event in &events {
-                        let Ok(full_key) = std::str::from_utf8(&event.key) else { continue };
-                        if let Some((stored, key)) = table.place(full_key) {
-                            let entry =
-                                event.value.clone().map(|v| Arc::new(self.entry(stored, key, event.revision, v)));
-                            stored.cache.apply(event.revision, key, entry);
-                        }
-                    }
-                    if let Some(last) = events.last() {
-                        self.advance(last.revision);
-                    }
-                    for event in &events {
-                        let Ok(full_key) = std::str::from_utf8(&event.key) else { continue };
-                        if let Some((stored, key)) = table.place(full_key) {
-                            stored.cache.wake(event.revision, key);
-                        }
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn advance(&self, revision: Revision) {
+    /// Says that the caches hold everything up to a revision.
+    pub(crate) fn advance(&self, revision: Revision) {
         self.applied.fetch_max(revision, Ordering::AcqRel);
         self.progress.send_if_modified(|applied| {
             let newer = revision > *applied;
@@ -193,6 +193,11 @@ impl Storage {
             newer
         });
     }
+}
+
+/// The first key behind a key.
+pub fn after(key: &[u8]) -> Bytes {
+    Bytes::from([key, &[0]].concat())
 }
 
 /// A value to store.
@@ -207,7 +212,7 @@ pub fn store_error(error: &pawl_kv::Error) -> Status {
     match error {
         pawl_kv::Error::Compacted { requested, compacted } => expired(*requested, *compacted),
         pawl_kv::Error::Future { requested, current } => too_large(*requested, *current),
-        pawl_kv::Error::Unknown(_) => Status::timeout(error.to_string()),
+        pawl_kv::Error::Unknown(_) => Status::internal(error),
         _ => Status::unavailable(error.to_string()),
     }
 }

@@ -10,8 +10,9 @@ use pawl_kv::Revision;
 use pawl_meta::GroupResource;
 use pawl_meta::object::Object;
 
-use crate::cache::{Cache, Objects};
+use crate::cache::Cache;
 use crate::decoding::Wanted;
+use crate::messages::Messages;
 
 /// The root of all keys.
 pub const ROOT: &str = "/registry/";
@@ -42,6 +43,7 @@ pub struct Stored {
     /// Names of selectable fields.
     pub select: Vec<String>,
     pub cache: Cache,
+    pub(crate) messages: Arc<Messages>,
 }
 
 impl Served {
@@ -69,7 +71,8 @@ impl Stored {
     }
 
     pub fn full_key(&self, key: &str) -> String {
-        format!("{}{key}", self.prefix)
+        // To the byte: the store keeps it as it is.
+        [&self.prefix, key].concat()
     }
 }
 
@@ -87,6 +90,7 @@ pub struct Table {
     groups: HashMap<String, HashSet<String>>,
     /// By the part of the prefix below the root: `configmaps`, `services/specs`.
     by_prefix: HashMap<String, Arc<Stored>>,
+    messages: Arc<Messages>,
 }
 
 type Name = (String, String, String);
@@ -161,7 +165,8 @@ impl Table {
             prefix: format!("{ROOT}{}/", facts.key),
             namespaced: facts.namespaced,
             select: facts.select.clone(),
-            cache: Cache::new(Objects::new(), revision),
+            cache: Cache::new(revision),
+            messages: Arc::clone(&self.messages),
         });
         if !facts.is_virtual {
             self.by_prefix.insert(facts.key.clone(), Arc::clone(&stored));

@@ -1,23 +1,28 @@
 //! Watches: initial objects, history from the store where the ring does not reach, then the ring, with bookmarks.
+//!
+//! A watcher keeps its place and nothing else: what waits for a slow client is one batch.
 
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
-use pawl_kv::{Revision, WatchMessage};
+use pawl_kv::{Error, Revision};
 use pawl_meta::Status;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::cache::{Event, News, Scope};
+use crate::cache::{BATCH_BYTES, BATCH_EVENTS, Event, News, Objects, Scope};
+use crate::calls::{Calls, Unheard};
 use crate::entry::{Entry, Selection};
 use crate::storage::{Storage, expired, store_error};
 use crate::table::Stored;
 
-/// How many events are handed over at once.
-const BATCH: usize = 256;
+/// How many objects are looked at before others get their turn.
+const GLANCE: usize = 4096;
 /// Upstream's rhythm is about a minute.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+/// How often history that cannot be read at the moment is tried again, over half a minute or so.
+const TRIES: u32 = 16;
 
 /// What a client asks a watch for.
 #[derive(Clone, Debug)]
@@ -60,20 +65,37 @@ pub struct Watcher {
     scope: Scope,
     selection: Selection,
     state: WatchState,
-    news: watch::Receiver<Revision>,
+    news: watch::Receiver<Calls>,
+    /// What it was called for up to here has been told; nothing is known before it has caught up once.
+    heard: Option<Calls>,
     next_bookmark: Option<Instant>,
 }
 
 /// The life of a watch.
 enum WatchState {
-    /// Objects that were there at the start are still to be sent.
-    Initial { entries: std::vec::IntoIter<Arc<Entry>>, revision: Revision, bookmark: bool },
+    /// Objects that were there at the start are still to be sent, from a key on.
+    Initial { objects: Objects, from: Bound<Arc<str>>, revision: Revision, bookmark: bool },
     /// Events older than the ring are read from the store, until the ring's start is reached.
-    History { watch: pawl_kv::Watch, cursor: Revision },
+    History(Past),
     /// Everything up to the cursor has been delivered; the ring has what follows.
     Live { cursor: Revision },
     /// The last item has been handed over.
     Ended,
+}
+
+/// A place in history.
+struct Past {
+    cursor: Revision,
+    /// A watch of the store that is never read: as long as it is there, history from here on is not forgotten for its age.
+    hold: Option<pawl_kv::Watch>,
+    /// How often in a row it could not be read.
+    failures: u32,
+}
+
+impl Past {
+    fn at(cursor: Revision) -> Self {
+        Self { cursor, hold: None, failures: 0 }
+    }
 }
 
 impl Watcher {
@@ -84,31 +106,19 @@ impl Watcher {
             WatchStart::Now => WatchState::Live { cursor: storage.catch_up().await? },
             WatchStart::Initial { at_least, bookmark } => {
                 storage.wait_for(at_least).await?;
-                // The revision is read before the objects: an event in between is told twice, never left out.
-                let revision = if at_least == 0 { storage.applied() } else { storage.catch_up().await? };
-                let entries: Vec<_> = stored
-                    .cache
-                    .objects_at(revision)
-                    .unwrap_or_else(|| stored.cache.objects())
-                    .iter()
-                    .filter(|(_, e)| request.scope.includes(e) && request.selection.matches(e, &stored.select))
-                    .map(|(_, e)| Arc::clone(e))
-                    .collect();
-                WatchState::Initial { entries: entries.into_iter(), revision, bookmark }
+                let applied = if at_least == 0 { storage.applied() } else { storage.catch_up().await? };
+                let (objects, newest) = stored.cache.snapshot();
+                let from = Bound::Included(request.scope.prefix().into());
+                WatchState::Initial { objects, from, revision: applied.max(newest), bookmark }
             }
+            WatchStart::After(revision) if stored.cache.covers(revision) => WatchState::Live { cursor: revision },
             WatchStart::After(revision) => {
-                if stored.cache.covers(revision) {
-                    WatchState::Live { cursor: revision }
-                } else {
-                    let watch = storage.kv().watch(stored.prefix.clone().into(), revision).await;
-                    match watch {
-                        Ok(watch) => WatchState::History { watch, cursor: revision },
-                        Err(pawl_kv::Error::Compacted { requested, compacted }) => {
-                            return Err(expired(requested, compacted));
-                        }
-                        Err(error) => return Err(store_error(&error)),
-                    }
-                }
+                let hold = match storage.kv().watch(stored.prefix.clone().into(), revision).await {
+                    Ok(hold) => Some(hold),
+                    Err(error) if error.passes() => None,
+                    Err(error) => return Err(store_error(&error)),
+                };
+                WatchState::History(Past { hold, ..Past::at(revision) })
             }
         };
         Ok(Self {
@@ -118,6 +128,7 @@ impl Watcher {
             selection: request.selection,
             state,
             news,
+            heard: None,
             next_bookmark: request.bookmarks.then(|| Instant::now() + BOOKMARK_EVERY),
         })
     }
@@ -127,8 +138,8 @@ impl Watcher {
         loop {
             let items = match &mut self.state {
                 WatchState::Ended => return Vec::new(),
-                WatchState::Initial { .. } => self.initial(),
-                WatchState::History { .. } => self.history().await,
+                WatchState::Initial { .. } => self.initial().await,
+                WatchState::History(_) => self.history().await,
                 WatchState::Live { cursor } => {
                     let cursor = *cursor;
                     self.live(cursor).await
@@ -140,76 +151,113 @@ impl Watcher {
         }
     }
 
-    fn initial(&mut self) -> Vec<WatchItem> {
-        let WatchState::Initial { entries, revision, bookmark } = &mut self.state else { return Vec::new() };
-        let mut items: Vec<_> = entries.by_ref().take(BATCH).map(WatchItem::Added).collect();
-        if items.len() < BATCH {
-            if *bookmark {
-                items.push(WatchItem::Bookmark { revision: *revision, initial_events_end: true });
+    async fn initial(&mut self) -> Vec<WatchItem> {
+        let WatchState::Initial { objects, from, revision, bookmark } = &mut self.state else { return Vec::new() };
+        let (mut items, mut bytes, mut last) = (Vec::new(), 0, None);
+        let mut rest = self.scope.select(objects, from.clone());
+        for entry in rest.by_ref().take(GLANCE) {
+            last = Some(&entry.key);
+            if self.selection.matches(entry, &self.stored.select) {
+                bytes += entry.weight();
+                items.push(WatchItem::Added(Arc::clone(entry)));
             }
-            self.state = WatchState::Live { cursor: *revision };
+            if items.len() >= BATCH_EVENTS || bytes >= BATCH_BYTES {
+                break;
+            }
         }
+        let follows = rest.next().is_some();
+        drop(rest);
+        if let (Some(last), true) = (last.cloned(), follows) {
+            *from = Bound::Excluded(last);
+            if items.is_empty() {
+                tokio::task::yield_now().await;
+            }
+            return items;
+        }
+        let (cursor, bookmark) = (*revision, *bookmark);
+        if bookmark {
+            items.push(WatchItem::Bookmark { revision: cursor, initial_events_end: true });
+        }
+        self.state = WatchState::Live { cursor };
         items
     }
 
     async fn history(&mut self) -> Vec<WatchItem> {
-        let WatchState::History { watch, cursor } = &mut self.state else { return Vec::new() };
-        if self.stored.cache.covers(*cursor) {
-            self.state = WatchState::Live { cursor: *cursor };
+        let WatchState::History(past) = &mut self.state else { return Vec::new() };
+        let cursor = past.cursor;
+        if self.stored.cache.covers(cursor) {
+            self.state = WatchState::Live { cursor };
             return Vec::new();
         }
-        let message = watch.next().await;
-        let mut items = Vec::new();
-        match message {
-            Some(Ok(WatchMessage::Progress(revision))) => *cursor = revision.max(*cursor),
-            Some(Ok(WatchMessage::Events(events))) => {
-                for event in events {
-                    *cursor = event.revision;
-                    let Some(key) =
-                        std::str::from_utf8(&event.key).ok().and_then(|k| k.strip_prefix(&self.stored.prefix))
-                    else {
-                        continue;
-                    };
-                    let entry = |revision, value| Arc::new(self.storage.entry(&self.stored, key, revision, value));
-                    let previous = event.previous.map(|p| entry(p.mod_revision, p.value));
-                    let told = match (event.value, previous) {
-                        (Some(value), previous) => {
-                            let entry = entry(event.revision, value);
-                            Event { revision: event.revision, entry, previous, deleted: false }
-                        }
-                        (None, Some(previous)) => {
-                            let entry = Arc::new(previous.at(event.revision));
-                            Event { revision: event.revision, entry, previous: Some(previous), deleted: true }
-                        }
-                        (None, None) => continue,
-                    };
-                    items.extend(select(&self.scope, &self.selection, &self.stored.select, &told));
-                }
+        let read = async {
+            if past.hold.is_none() {
+                past.hold = Some(self.storage.kv().watch(self.stored.prefix.clone().into(), cursor).await?);
             }
-            Some(Err(pawl_kv::Error::Compacted { requested, compacted })) => {
-                return self.end(expired(requested, compacted));
+            self.storage.chapter(&self.stored, cursor).await
+        };
+        match read.await {
+            Ok(chapter) => {
+                past.failures = 0;
+                let batch = chapter.news(&self.storage, &self.scope, cursor);
+                past.cursor = batch.read;
+                self.told(&batch.events)
             }
-            Some(Err(error)) => return self.end(store_error(&error)),
-            None => self.state = WatchState::Ended,
+            // History is gone, or cannot be read and never will be.
+            Err(Error::Compacted { compacted, .. }) => self.end(expired(cursor, compacted)),
+            Err(Error::Corrupt(why)) => {
+                tracing::error!(why, "history cannot be read");
+                self.end(expired(cursor, self.storage.applied()))
+            }
+            Err(error) if past.failures < TRIES && (error.passes() || error == Error::Lagged) => {
+                tracing::debug!(%error, "history cannot be read at the moment");
+                past.failures += 1;
+                // One that lagged holds nothing any more: whether it can go on is told when it begins again.
+                past.hold = None;
+                tokio::time::sleep(Duration::from_millis(10 << past.failures.min(8))).await;
+                Vec::new()
+            }
+            Err(error) => self.end(store_error(&error)),
         }
-        items
+    }
+
+    /// What events look like to this watcher.
+    fn told(&self, events: &[Arc<Event>]) -> Vec<WatchItem> {
+        let see = |event: &Arc<Event>| select(&self.scope, &self.selection, &self.stored.select, event);
+        events.iter().filter_map(see).collect()
+    }
+
+    /// The place from which on there may be something to tell, and the calls that say so.
+    fn place(&mut self, cursor: Revision) -> (Revision, Calls) {
+        // In this order: whoever has been called up to a revision finds it among the calls.
+        let called = self.storage.called();
+        let calls = *self.news.borrow_and_update();
+        let place = match calls.since(self.heard.as_ref()) {
+            Unheard::Nothing => cursor.max(called),
+            Unheard::Since(first) => cursor.max(first.saturating_sub(1)),
+            Unheard::Unknown => cursor,
+        };
+        (place, calls)
     }
 
     async fn live(&mut self, cursor: Revision) -> Vec<WatchItem> {
-        self.news.mark_unchanged();
+        let (cursor, calls) = self.place(cursor);
         // Read before the ring: nothing up to it can be missing from what the ring shows.
         let applied = self.storage.applied();
-        let (news, read) = self.stored.cache.news(&self.scope, cursor, BATCH);
-        let events = match news {
-            News::Lost => return self.end(expired(cursor, self.storage.applied())),
-            News::Events(events) => events,
+        let batch = match self.stored.cache.news(&self.scope, cursor) {
+            News::Events(batch) => batch,
+            // The client is slow: the store remembers longer than the ring.
+            News::Lost => {
+                self.state = WatchState::History(Past::at(cursor));
+                return Vec::new();
+            }
         };
-        let caught_up = events.len() < BATCH;
-        let cursor = if caught_up { read.max(applied) } else { read };
+        let cursor = if batch.more { batch.read } else { batch.read.max(applied) };
         self.state = WatchState::Live { cursor };
-        let items: Vec<_> =
-            events.iter().filter_map(|e| select(&self.scope, &self.selection, &self.stored.select, e)).collect();
-        if !items.is_empty() || !caught_up {
+        if !batch.more {
+            self.heard = Some(calls);
+        }
+        let items = self.told(&batch.events);
+        if !items.is_empty() || batch.more {
             return items;
         }
         match self.next_bookmark {
@@ -232,17 +280,15 @@ impl Watcher {
         Vec::new()
     }
 
-    /// A bookmark may only name what the ring has been read up to.
+    /// A bookmark may only name a place up to which everything has been told.
     fn bookmark(&mut self, cursor: Revision) -> Vec<WatchItem> {
-        let applied = self.storage.applied();
-        let (news, _) = self.stored.cache.news(&self.scope, cursor, 1);
-        match news {
-            News::Events(events) if events.is_empty() => {
-                self.state = WatchState::Live { cursor: applied.max(cursor) };
-                vec![WatchItem::Bookmark { revision: applied.max(cursor), initial_events_end: false }]
-            }
-            _ => Vec::new(),
+        let called = self.storage.called();
+        if self.news.borrow().since(self.heard.as_ref()) != Unheard::Nothing {
+            return Vec::new();
         }
+        let revision = cursor.max(called);
+        self.state = WatchState::Live { cursor: revision };
+        vec![WatchItem::Bookmark { revision, initial_events_end: false }]
     }
 
     fn end(&mut self, status: Status) -> Vec<WatchItem> {

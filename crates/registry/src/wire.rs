@@ -76,15 +76,18 @@ impl Served {
         object
     }
 
-    /// The object of an entry as a message of this version. Of the stored version it is kept beside the object: a list
-    /// that is read again, and an event that many watch, are encoded once.
-    pub fn message_of(&self, entry: &Entry, readable: &Readable) -> Result<Bytes, pawl_protobuf::Error> {
+    /// The object of an entry as a message of this version. Of the stored version it is kept for a while: a list that is
+    /// read again, and an event that many watch, are encoded once.
+    pub fn message_of(&self, entry: &Entry, readable: &Readable, keep: bool) -> Result<Bytes, pawl_protobuf::Error> {
         let encode = || {
             let mut raw = Vec::new();
             protobuf().encode(self.resource.object_type.as_ref(), &self.shown(entry, readable), &mut raw)?;
-            raw.shrink_to_fit();
-            Ok(Bytes::from(raw))
+            Ok(Bytes::copy_from_slice(&raw))
         };
-        if self.converts().is_some() { encode() } else { readable.message(encode) }
+        // What was never stored has no revision that would tell it from another.
+        if self.converts().is_some() || entry.revision == 0 {
+            return encode();
+        }
+        self.stored.messages.get_or_make(readable.value(), entry.revision, keep, encode)
     }
 }

@@ -1,5 +1,8 @@
 //! Conditions of lines: `has a.b`, `a.b == json`, `create`, joined by ` && `.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use pawl_meta::Errors;
 use serde_json::{Map, Value};
 
@@ -44,9 +47,36 @@ pub(super) struct Scene<'f> {
     /// What stood at the same place before.
     pub old: Option<&'f Map<String, Value>>,
     /// The list that the object is an item of, and its place there.
-    pub siblings: Option<(&'f [Value], usize)>,
+    pub siblings: Option<(&'f Siblings<'f>, usize)>,
     pub update: bool,
     pub kind: &'f str,
+}
+
+/// The items of a list. Where a value stands first among them is found once for all.
+pub(super) struct Siblings<'f> {
+    pub all: &'f [Value],
+    firsts: RefCell<HashMap<&'static str, HashMap<Value, usize>>>,
+}
+
+impl<'f> Siblings<'f> {
+    pub fn new(all: &'f [Value]) -> Self {
+        Self { all, firsts: RefCell::default() }
+    }
+
+    /// The first item that has this value at a place.
+    pub fn first_with(&self, place: &Place, value: &Value) -> Option<usize> {
+        let mut firsts = self.firsts.borrow_mut();
+        let firsts = firsts.entry(place.text).or_insert_with(|| {
+            let mut firsts = HashMap::new();
+            for (index, item) in self.all.iter().enumerate() {
+                if let Some(value) = item.as_object().and_then(|item| place.get(item)) {
+                    firsts.entry(value.clone()).or_insert(index);
+                }
+            }
+            firsts
+        });
+        firsts.get(value).copied()
+    }
 }
 
 impl<'f> Scene<'f> {
@@ -112,7 +142,7 @@ impl Test {
         let number = |source: &Source| source.get(scene).and_then(Value::as_i64);
         match self {
             Self::Create => !scene.update,
-            Self::Alone => scene.siblings.is_none_or(|(all, _)| all.len() == 1),
+            Self::Alone => scene.siblings.is_none_or(|(siblings, _)| siblings.all.len() == 1),
             Self::Kind(kind) => scene.kind == *kind,
             Self::Has(source) => source.place.is_set(source.get(scene)),
             Self::Present(source) => source.get(scene).is_some_and(|value| !value.is_null()),

@@ -1,6 +1,7 @@
 //! What primitives find in a value.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt::Display;
 
 use pawl_meta::{ErrorKind, Errors, FieldError, go};
@@ -326,41 +327,44 @@ fn pool_name(name: &str, at: &At<'_>, report: &mut Report<'_>) {
 
 fn unique(primitive: &Primitive, list: &Value, of: TypeRef<'_>, at: &At<'_>, report: &mut Report<'_>) {
     let items = list.as_array().map(Vec::as_slice).unwrap_or_default();
-    for (index, item) in items.iter().enumerate() {
-        let earlier = items.get(..index).unwrap_or_default();
-        let here = at.index(index);
-        match primitive {
-            Primitive::Unique(fields) => match fields.as_slice() {
-                [field] => {
-                    let value = item.get(*field).unwrap_or(&Value::Null);
-                    let text = value.as_str().unwrap_or_default();
-                    if earlier.iter().any(|other| {
-                        let other = other.get(*field).unwrap_or(&Value::Null);
-                        other == value || (is_zero(other) && is_zero(value))
-                    }) {
-                        report.add(ErrorKind::Duplicate, &here.field(field), || go::quote(text), "");
-                    }
-                }
-                fields => {
-                    let key = |of: &Value| -> Vec<Value> {
-                        fields.iter().map(|f| of.get(*f).filter(|v| !is_zero(v)).cloned().unwrap_or_default()).collect()
-                    };
-                    let wanted = key(item);
-                    if earlier.iter().any(|other| key(other) == wanted) {
-                        report.add(ErrorKind::Duplicate, &here, || shown::value(item_of(of), item), "");
-                    }
-                }
-            },
-            Primitive::UniqueSet(field) => {
-                if let Some(text) = item.get(*field).and_then(Value::as_str).filter(|text| !text.is_empty())
-                    && earlier.iter().any(|other| other.get(*field).and_then(Value::as_str) == Some(text))
-                {
-                    report.add(ErrorKind::Duplicate, &here.field(field), || go::quote(text), "");
+    match primitive {
+        Primitive::Unique(fields) if fields.len() == 1 => {
+            let name = fields.first().copied().unwrap_or_default();
+            let mut seen = HashSet::new();
+            // What is zero counts as absent.
+            for (index, item) in items.iter().enumerate() {
+                let value = item.get(name).filter(|value| !is_zero(value));
+                if !seen.insert(value) {
+                    let text = value.and_then(Value::as_str).unwrap_or_default();
+                    report.add(ErrorKind::Duplicate, &at.index(index).field(name), || go::quote(text), "");
                 }
             }
-            _ => {
-                if earlier.contains(item) {
-                    report.add(ErrorKind::Duplicate, &here, || shown::value(item_of(of), item), "");
+        }
+        Primitive::Unique(fields) => {
+            let mut seen = HashSet::new();
+            for (index, item) in items.iter().enumerate() {
+                if !seen.insert(fields.iter().map(|name| item.get(*name).filter(|v| !is_zero(v))).collect::<Vec<_>>()) {
+                    let shown = || shown::value(item_of(of), item);
+                    report.add(ErrorKind::Duplicate, &at.index(index), shown, "");
+                }
+            }
+        }
+        Primitive::UniqueSet(name) => {
+            let mut seen = HashSet::new();
+            for (index, item) in items.iter().enumerate() {
+                if let Some(text) = item.get(*name).and_then(Value::as_str).filter(|text| !text.is_empty())
+                    && !seen.insert(text)
+                {
+                    report.add(ErrorKind::Duplicate, &at.index(index).field(name), || go::quote(text), "");
+                }
+            }
+        }
+        _ => {
+            let mut seen = HashSet::new();
+            for (index, item) in items.iter().enumerate() {
+                if !seen.insert(item) {
+                    let shown = || shown::value(item_of(of), item);
+                    report.add(ErrorKind::Duplicate, &at.index(index), shown, "");
                 }
             }
         }

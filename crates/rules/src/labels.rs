@@ -1,5 +1,7 @@
 //! Labels, annotations, label selectors and conditions, wherever they stand in an object.
 
+use std::collections::HashSet;
+
 use pawl_meta::{ErrorKind, go};
 use serde_json::{Map, Value};
 
@@ -102,14 +104,13 @@ pub(super) fn contains(labels: &Map<String, Value>, wanted: &Map<String, Value>)
 
 /// The conditions of a status.
 pub(super) fn conditions(list: &Value, at: &At<'_>, report: &mut Report<'_>) {
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for (index, condition) in list.as_array().into_iter().flatten().enumerate() {
         let here = at.index(index);
         let kind = condition.get("type").and_then(Value::as_str).unwrap_or_default();
-        if seen.contains(&kind) {
+        if !seen.insert(kind) {
             report.add(ErrorKind::Duplicate, &here.field("type"), || go::quote(kind), "");
         }
-        seen.push(kind);
         one_condition(condition, kind, &here, report);
     }
 }

@@ -28,7 +28,7 @@ mod words;
 
 use std::collections::HashMap;
 
-pub use check::Check;
+pub use check::{Check, Names};
 pub use equal::equal;
 pub use hooks::{CheckHook, FillHook, Hooks, KeepHook, UpdateHook, WarnHook};
 pub use kind::KindRules;

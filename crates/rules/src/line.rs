@@ -134,10 +134,8 @@ fn selects(
 
 /// No earlier item of the list has the same.
 fn unique_sibling(place: &Place, value: Option<&Value>, scene: Scene<'_>, at: &At<'_>, report: &mut Report<'_>) {
-    let Some((all, index)) = scene.siblings else { return };
-    let earlier = all.get(..index).unwrap_or_default();
-    if earlier.iter().filter_map(Value::as_object).any(|other| place.get(other) == value) {
-        let bad = || value.map(|value| shown::value(place.of, value)).unwrap_or_default();
-        report.add(ErrorKind::Duplicate, at, bad, "");
+    let (Some((siblings, index)), Some(value)) = (scene.siblings, value) else { return };
+    if siblings.first_with(place, value).is_some_and(|first| first < index) {
+        report.add(ErrorKind::Duplicate, at, || shown::value(place.of, value), "");
     }
 }

@@ -1,11 +1,13 @@
 //! What is done with an object of a type: its lines in order, and the children that are visited between and after them.
 
+use std::cell::OnceCell;
+
 use pawl_meta::Errors;
 use pawl_schema::{ObjectRef, TypeKind, TypeRef};
 use serde_json::{Map, Value};
 
 use super::check::{Around, Check};
-use super::condition::{Condition, Scene};
+use super::condition::{Condition, Scene, Siblings};
 use super::equal;
 use super::hooks::CheckHook;
 use super::line::CheckLine;
@@ -108,7 +110,8 @@ impl Run<'_> {
     pub fn run(&self, plan: PlanId, visit: Visit<'_>, errors: &mut Errors) {
         let Some(plan) = self.rules.plans.get(plan) else { return };
         let scene = visit.scene;
-        let around = Around { type_name: plan.type_name, object: scene.object, outer: visit.around };
+        let names = OnceCell::new();
+        let around = Around { type_name: plan.type_name, object: scene.object, outer: visit.around, names };
         let inner = Visit { around: Some(&around), ..visit };
         let mut skipped: Vec<&str> = Vec::new();
         let mut path = None;
@@ -164,11 +167,12 @@ impl Run<'_> {
                 }
                 (Shape::Items, Some(list)) if items(list) > 0 => {
                     let all = list.as_array().map(Vec::as_slice).unwrap_or_default();
+                    let siblings = Siblings::new(all);
                     for (index, object) in all.iter().enumerate().filter_map(|(i, v)| Some((i, v.as_object()?))) {
                         let old = old.and_then(|old| old.get(index)).and_then(Value::as_object);
                         let item = at.index(index);
                         let at = if descend.flat { at } else { &item };
-                        self.enter(descend.plan, object, old, Some((all, index)), at, visit.around, errors);
+                        self.enter(descend.plan, object, old, Some((&siblings, index)), at, visit.around, errors);
                     }
                 }
                 (Shape::Entries, Some(Value::Object(entries))) => {
@@ -188,7 +192,7 @@ impl Run<'_> {
         plan: PlanId,
         object: &Map<String, Value>,
         old: Option<&Map<String, Value>>,
-        siblings: Option<(&[Value], usize)>,
+        siblings: Option<(&Siblings<'_>, usize)>,
         at: &At<'_>,
         around: Option<&Around<'_>>,
         errors: &mut Errors,

@@ -15,12 +15,18 @@ use pawl_meta::{go, time};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::{FieldRef, Node, NodeKind, ObjectRef, Scalar, Type, TypeKind, TypeRef, go_json};
+use crate::{FieldRef, Node, NodeKind, ObjectRef, Scalar, Type, TypeKind, TypeRef, built, go_json};
 
 /// Nesting beyond this is refused: nothing real comes near it, and the stack stays small.
 const MAX_DEPTH: usize = 300;
 /// Upstream stops counting field findings here.
 const MAX_FINDINGS: usize = 100;
+/// And so many bytes of their paths are enough: keys of a map may be as long as the document.
+const MAX_PATHS: usize = 64 * 1024;
+/// Longer names are not mistyped fields.
+const MAX_MISTYPED: usize = 64;
+/// What may be built of a value that was counted when it was read.
+const VALUE_ALLOWED: usize = 128 << 20;
 
 /// A field that the decoder left out or that was given more than once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,17 +67,22 @@ pub enum DecodeError {
     /// A value does not fit its type; the text is what Go says about it.
     #[error("{0}")]
     Type(String),
+    /// What the text stands for takes much more memory than the text.
+    #[error("the document is too large once it is read: {0} bytes of text may not become more than {1}")]
+    TooLarge(usize, usize),
 }
 
 /// Decodes a JSON document as an object of a type.
 pub fn decode_json(of: TypeRef<'_>, text: &[u8]) -> Result<Decoded, DecodeError> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     deserializer.disable_recursion_limit();
-    let context = RefCell::new(Context::default());
+    let allowed = built::allowed(text.len());
+    let context = RefCell::new(Context { left: allowed, ..Context::default() });
     let seed = Seed { of, context: &context, place: &Place::ROOT };
     let value = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
     match value {
         Ok(value) => finish(of, value, context),
+        Err(error) if error.is_data() && context.borrow().too_large => Err(DecodeError::TooLarge(text.len(), allowed)),
         Err(error) if error.is_data() && context.borrow().too_deep => {
             Err(DecodeError::Syntax("exceeded max depth".to_owned()))
         }
@@ -79,12 +90,14 @@ pub fn decode_json(of: TypeRef<'_>, text: &[u8]) -> Result<Decoded, DecodeError>
     }
 }
 
-/// Runs the decoder over a value that is already parsed: the result of a patch, or YAML.
+/// Runs the decoder over a value that is already parsed: the result of a patch, or YAML. What the type adds to it may
+/// take as much memory again as a text of its size may.
 pub fn decode_value(of: TypeRef<'_>, value: Value) -> Result<Decoded, DecodeError> {
-    let context = RefCell::new(Context::default());
+    let context = RefCell::new(Context { left: VALUE_ALLOWED, ..Context::default() });
     let seed = Seed { of, context: &context, place: &Place::ROOT };
     match seed.deserialize(value) {
         Ok(value) => finish(of, value, context),
+        Err(_) if context.borrow().too_large => Err(DecodeError::TooLarge(0, VALUE_ALLOWED)),
         Err(error) => Err(DecodeError::Syntax(error.to_string())),
     }
 }
@@ -117,8 +130,13 @@ struct Context {
     findings: Vec<Finding>,
     /// The first value of a wrong type.
     error: Option<String>,
+    /// Bytes of paths in the findings.
+    paths: usize,
     depth: usize,
     too_deep: bool,
+    /// How many bytes may still be built.
+    left: usize,
+    too_large: bool,
 }
 
 /// The way to the value being read, linked on the stack: it costs nothing until something is wrong.
@@ -232,10 +250,28 @@ impl<'s> Seed<'s, '_> {
         Value::Null
     }
 
-    fn find(&self, finding: Finding) {
+    /// Notes what is odd about a field, unless enough is noted: only then it is worked out where it stands.
+    fn find(&self, finding: impl FnOnce() -> Finding) {
         let mut context = self.context.borrow_mut();
-        if context.findings.len() < MAX_FINDINGS {
+        if context.findings.len() < MAX_FINDINGS && context.paths < MAX_PATHS {
+            let finding = finding();
+            context.paths += finding.path().len();
             context.findings.push(finding);
+        }
+    }
+
+    /// Counts what is about to be built.
+    fn build<E: serde::de::Error>(&self, bytes: usize) -> Result<(), E> {
+        let mut context = self.context.borrow_mut();
+        match context.left.checked_sub(bytes) {
+            Some(left) => {
+                context.left = left;
+                Ok(())
+            }
+            None => {
+                context.too_large = true;
+                Err(E::custom("too large"))
+            }
         }
     }
 
@@ -357,7 +393,8 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
         Ok(Number::from_f64(v).map_or(Value::Null, |number| self.number(number)))
     }
 
-    fn visit_str<E>(self, v: &str) -> Result<Value, E> {
+    fn visit_str<E: serde::de::Error>(self, v: &str) -> Result<Value, E> {
+        self.build(built::text(v.len()))?;
         Ok(self.text(v))
     }
 
@@ -385,7 +422,12 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
             let place = Place { parent: Some(self.place), step: Step::Index(items.len()), owner: go_owner };
             match seq.next_element_seed(Seed { of: item, place: &place, ..self })? {
                 None => break,
-                Some(value) => items.push(item_of(item, value)),
+                Some(value) => {
+                    if items.len() == items.capacity() {
+                        self.build(built::list(items.len().max(4)))?;
+                    }
+                    items.push(item_of(item, value));
+                }
             }
         }
         Ok(Value::Array(items))
@@ -419,7 +461,7 @@ impl Seed<'_, '_> {
                     let place = Place { parent: Some(self.place), step: Step::Field(name), owner };
                     let value = access.next_value_seed(Seed { of: field.of(), place: &place, ..self })?;
                     if seen.insert(at) {
-                        self.find(Finding::Duplicate { path: place.path() });
+                        self.find(|| Finding::Duplicate { path: place.path() });
                         let earlier = map.remove(name);
                         let merged = merge(earlier, value);
                         if !field.is_omitted(&merged) {
@@ -437,17 +479,21 @@ impl Seed<'_, '_> {
                     let value = access.next_value_seed(Untyped { seed: Seed { place: &place, ..self } })?;
                     if let Some(earlier) = map.insert(name.to_owned(), value) {
                         drop(earlier);
-                        self.find(Finding::Duplicate { path: place.path() });
+                        self.find(|| Finding::Duplicate { path: place.path() });
                     }
                 }
                 None => {
                     access.next_value::<IgnoredAny>()?;
-                    let suggestion = nearest(object, name);
-                    self.find(Finding::Unknown { path: self.place.child_path(name), suggestion });
+                    self.find(|| Finding::Unknown {
+                        path: self.place.child_path(name),
+                        suggestion: nearest(object, name),
+                    });
                 }
             }
         }
         shape.complete(&mut map);
+        let names: usize = map.keys().map(|name| built::text(name.len())).sum();
+        self.build(built::map(map.len()) + names)?;
         Ok(Value::Object(map))
     }
 
@@ -459,8 +505,11 @@ impl Seed<'_, '_> {
             let read = access.next_value_seed(Seed { of: value, place: &place, ..self })?;
             let read = item_of(value, read);
             if map.contains_key(name) {
-                self.find(Finding::Duplicate { path: place.path() });
+                self.find(|| Finding::Duplicate { path: place.path() });
             }
+            // A map may be as large as the document, so it is counted as it grows.
+            let entry = built::map(map.len() + 1) - built::map(map.len());
+            self.build(entry + built::text(name.len()))?;
             map.insert(name.to_owned(), read);
         }
         Ok(Value::Object(map))
@@ -594,6 +643,9 @@ fn drain<'de, A: MapAccess<'de>>(mut map: A) -> Result<(), A::Error> {
 
 /// The known field that an unknown one was probably meant to be.
 fn nearest(object: &crate::Object, name: &str) -> Option<String> {
+    if name.len() > MAX_MISTYPED {
+        return None;
+    }
     let limit = match name.chars().count() {
         0..=2 => 0,
         3..=5 => 1,

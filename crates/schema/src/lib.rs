@@ -3,6 +3,7 @@
 //! Owns the schema of every kind (built-in and custom alike), the one-pass decoder that builds an object, prunes it and
 //! records unknown and duplicate fields, and the reading of YAML. It knows nothing of requests, of storage or of who asks.
 
+pub mod built;
 mod conversion;
 mod decode;
 mod empties;

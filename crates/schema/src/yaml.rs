@@ -4,7 +4,7 @@ mod emit;
 mod json;
 mod scalar;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,10 +13,14 @@ use serde_json::{Map, Value};
 
 pub use emit::emit;
 
+use crate::built;
+
 /// Nesting beyond this is refused.
 const MAX_DEPTH: usize = 300;
-/// Values that aliases may add up to before the document counts as an attack.
-const MAX_ALIASED: usize = 100_000;
+/// Bytes that the copies of anchors may add up to before the document counts as an attack.
+const MAX_ALIASED: usize = 8 << 20;
+
+const TOO_LARGE: &str = "yaml: document is too large once it is read";
 
 /// A document and the keys in it that were given more than once.
 #[derive(Debug, PartialEq)]
@@ -28,15 +32,29 @@ pub struct Parsed {
 
 /// Reads the first document of a text. The error is worded as Go words it.
 pub fn parse(text: &str) -> Result<Parsed, String> {
-    if let Some(value) = json::read(text) {
+    if let Some(value) = json::read(text).map_err(|json::TooLarge| TOO_LARGE)? {
         return Ok(Parsed { value, duplicates: Vec::new() });
     }
     parse_yaml(text)
 }
 
+/// What the parser keeps for each of these within braces and brackets, until it knows that none of them is a key.
+const TOKENS: usize = 340;
+
 fn parse_yaml(text: &str) -> Result<Parsed, String> {
-    let parser = Parser::new_from_str(text);
-    let mut loader = Loader { text, parser, anchors: HashMap::new(), aliased: 0, duplicates: Vec::new() };
+    let indicators = text.bytes().filter(|byte| matches!(byte, b'{' | b'}' | b'[' | b']' | b',' | b':')).count();
+    if indicators.saturating_mul(TOKENS) > 2 * built::allowed(text.len()) {
+        return Err(TOO_LARGE.to_owned());
+    }
+    let mut loader = Loader {
+        text,
+        parser: Parser::new_from_str(text),
+        referenced: referenced(text),
+        anchors: HashMap::new(),
+        aliased: 0,
+        left: built::allowed(text.len()),
+        duplicates: Vec::new(),
+    };
     loop {
         match loader.next()?.0 {
             Event::StreamEnd => return Ok(Parsed { value: Value::Null, duplicates: Vec::new() }),
@@ -53,8 +71,12 @@ fn parse_yaml(text: &str) -> Result<Parsed, String> {
 struct Loader<'t> {
     text: &'t str,
     parser: Parser<'t, saphyr_parser::StrInput<'t>>,
+    /// The anchors that something refers to: only these are kept.
+    referenced: HashSet<usize>,
     anchors: HashMap<usize, Value>,
     aliased: usize,
+    /// How many bytes may still be built.
+    left: usize,
     duplicates: Vec<String>,
 }
 
@@ -72,32 +94,42 @@ impl<'t> Loader<'t> {
             return Err("yaml: exceeded max depth".to_owned());
         }
         let (anchor, value) = match event {
-            Event::Scalar(text, style, anchor, tag) => (anchor, scalar(&text, style, tag.as_deref())?),
+            Event::Scalar(text, style, anchor, tag) => {
+                self.build(built::text(text.len()))?;
+                (anchor, scalar(&text, style, tag.as_deref())?)
+            }
             Event::SequenceStart(anchor, _) => {
                 let mut items = Vec::new();
                 loop {
                     match self.next()? {
                         (Event::SequenceEnd, _) => break,
-                        (event, line) => items.push(self.node(event, line, depth + 1)?),
+                        (event, line) => {
+                            if items.len() == items.capacity() {
+                                self.build(built::list(items.len().max(4)))?;
+                            }
+                            items.push(self.node(event, line, depth + 1)?);
+                        }
                     }
                 }
                 (anchor, Value::Array(items))
             }
             Event::MappingStart(anchor, _) => (anchor, self.mapping(depth)?),
             Event::Alias(id) => {
-                let value = self.anchors.get(&id).cloned().ok_or("yaml: anchor value contains itself")?;
-                self.aliased += weight(&value);
-                if self.aliased > MAX_ALIASED {
-                    return Err("yaml: document contains excessive aliasing".to_owned());
-                }
-                (0, value)
+                let value = self.anchors.get(&id).ok_or("yaml: anchor value contains itself")?;
+                (0, copy(value, &mut self.aliased)?)
             }
             _ => return Err(format!("yaml: line {line}: did not find expected node content")),
         };
-        if anchor > 0 {
-            self.anchors.insert(anchor, value.clone());
+        if self.referenced.contains(&anchor) {
+            self.anchors.insert(anchor, copy(&value, &mut self.aliased)?);
         }
         Ok(value)
+    }
+
+    /// Counts what is about to be built.
+    fn build(&mut self, bytes: usize) -> Result<(), String> {
+        self.left = self.left.checked_sub(bytes).ok_or(TOO_LARGE)?;
+        Ok(())
     }
 
     fn mapping(&mut self, depth: usize) -> Result<Value, String> {
@@ -112,6 +144,8 @@ impl<'t> Loader<'t> {
             let key = key_text(&self.node(event, line, depth + 1)?)?;
             let (event, at) = self.next()?;
             let value = self.node(event, at, depth + 1)?;
+            let entry = built::map(map.len() + 1) - built::map(map.len());
+            self.build(entry)?;
             if merge {
                 merged.push(value);
             } else if map.insert(key.clone(), value).is_some() {
@@ -189,13 +223,26 @@ fn key_text(key: &Value) -> Result<String, String> {
     }
 }
 
-fn weight(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(weight).sum::<usize>(),
-        Value::Object(map) => 1 + map.values().map(weight).sum::<usize>(),
-        Value::String(text) => 1 + text.len() / 64,
-        _ => 1,
+/// A copy of a value, counted before it is made.
+fn copy(value: &Value, copied: &mut usize) -> Result<Value, String> {
+    // An alias that copies nothing is still work.
+    *copied += built::list(1) + built::size(value);
+    if *copied > MAX_ALIASED {
+        return Err("yaml: document contains excessive aliasing".to_owned());
     }
+    Ok(value.clone())
+}
+
+/// The anchors that something refers to.
+fn referenced(text: &str) -> HashSet<usize> {
+    if !text.contains('&') || !text.contains('*') {
+        return HashSet::new();
+    }
+    let aliases = Parser::new_from_str(text).map_while(Result::ok).filter_map(|(event, _)| match event {
+        Event::Alias(id) => Some(id),
+        _ => None,
+    });
+    aliases.collect()
 }
 
 #[cfg(test)]
@@ -251,16 +298,33 @@ mod tests {
     }
 
     #[test]
+    fn anchors_that_nobody_refers_to_cost_nothing_and_copies_count_by_their_size() {
+        let nested = |leaf: &str| {
+            let open: String = (0..200).map(|level| format!("{{k: &a{level} ")).collect();
+            format!("{open}[{leaf}]{}", "}".repeat(200))
+        };
+        let many = "x,".repeat(50_000);
+        assert!(parse(&nested(&many)).is_ok());
+        let all: String = (0..200).map(|level| format!("*a{level}, ")).collect();
+        let used = format!("a: {}\nb: [{all}]\n", nested(&many));
+        assert_eq!(parse(&used).unwrap_err(), "yaml: document contains excessive aliasing");
+        let few = format!("a: {}\nb: [{all}]\n", nested("x"));
+        assert!(parse(&few).is_ok());
+        let text = format!("a: &a {}\nb: [{}]\n", "x".repeat(100_000), "*a, ".repeat(1000));
+        assert_eq!(parse(&text).unwrap_err(), "yaml: document contains excessive aliasing");
+    }
+
+    #[test]
     fn json_reads_the_same_by_both_readers() {
         for text in [
             r#"{"a": {"b": [1, -2, true, null, "x\\u00e9\\n\\/y", {}], "yes": "no", "0x1": "010"}, "c": ""}"#,
             r#"{"a": 18446744073709551615, "b": -9223372036854775808}"#,
             "{}",
         ] {
-            assert_eq!(Some(parse_yaml(text).unwrap().value), json::read(text), "{text}");
+            assert_eq!(json::read(text), Ok(Some(parse_yaml(text).unwrap().value)), "{text}");
         }
         for text in [r#"{"a": 1, "a": 2}"#, r#"{"a": 1.0}"#, r#"{"a": 1e3}"#, "{a: b}", "[]", "a: b"] {
-            assert_eq!(json::read(text), None, "{text}");
+            assert_eq!(json::read(text), Ok(None), "{text}");
         }
     }
 

@@ -4,21 +4,48 @@ use std::fs;
 use std::sync::Arc;
 
 use pawl_audit::{AuditLog, Policy, Rotation};
+use pawl_auth::Attributes;
+use pawl_controllers::{Act, Witness};
 use pawl_http::Audit;
 
 use crate::{Error, Settings};
 
 /// What is recorded; nothing without a policy and a log.
 pub fn build(settings: &Settings) -> Result<Option<Arc<Audit>>, Error> {
-    let (Some(policy), Some(path)) = (&settings.audit.policy_file, &settings.audit.log_path) else {
-        return Ok(None);
-    };
+    // A policy that cannot be used is told of, even where no log asks for it yet.
+    let Some(policy) = &settings.audit.policy_file else { return Ok(None) };
     let text = fs::read_to_string(policy).map_err(Error::file(policy))?;
     let wrong = |why: String| Error::Flag(format!("loading audit policy file: {}: {why}", policy.display()));
     let parsed = pawl_schema::yaml::parse(&text).map_err(wrong)?;
     let policy = Policy::from_value(&parsed.value).map_err(|e| wrong(e.to_string()))?;
+    let Some(path) = &settings.audit.log_path else { return Ok(None) };
     let log = AuditLog::open(path, settings.audit.rotation).map_err(|e| Error::Flag(format!("{path}: {e}")))?;
     Ok(Some(Arc::new(Audit { policy, log })))
+}
+
+/// Records what controllers do where it needs to be known: they are no requests, and have no trail of their own yet.
+pub struct Recorder(pub Arc<Audit>);
+
+impl std::fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Recorder")
+    }
+}
+
+impl Witness for Recorder {
+    fn deleted(&self, act: &Act<'_>) {
+        let facts = &act.served.resource.facts;
+        let root = if facts.group.is_empty() { "/api".to_owned() } else { format!("/apis/{}", facts.group) };
+        let path = format!("{root}/{}/namespaces/{}/{}/{}", facts.version, act.namespace, facts.plural, act.name);
+        let asked = Attributes {
+            api_version: &facts.version,
+            namespace: act.namespace,
+            name: act.name,
+            path: &path,
+            ..Attributes::resource(act.user, "delete", &facts.group, &facts.plural)
+        };
+        self.0.acted(&asked, act.notes.clone());
+    }
 }
 
 /// What the flags say about auditing.

@@ -1,5 +1,6 @@
 //! The server's own certificates: a CA, a serving certificate, an administrator's client certificate and kubeconfig.
-//! Made once, kept in the certificate directory, used again on every start.
+//! Made once, kept in the certificate directory, used again on every start; made anew by the same CA when the server is
+//! to be reached at other names, or before they expire. What others put there is used and never touched.
 
 use std::fs;
 use std::io::Write;
@@ -18,11 +19,15 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::version::TLS13;
 use tokio_rustls::rustls::{ALL_VERSIONS, ServerConfig, SupportedProtocolVersion};
+use x509_parser::extensions::GeneralName;
+use x509_parser::pem::Pem;
 
 use crate::client_certificates::AnyCertificate;
 use crate::{Error, Settings};
 
 const YEARS: i64 = 10;
+/// A certificate with less than this part of its life left is made anew.
+const RENEW_AT: i64 = 10;
 
 /// What the server needs to speak TLS, and where the administrator's kubeconfig is.
 pub struct Identity {
@@ -30,6 +35,8 @@ pub struct Identity {
     pub kubeconfig: PathBuf,
     /// Who signs client certificates, as PEM.
     pub client_roots: String,
+    /// What clients verify the server by, as PEM.
+    pub serving_roots: String,
 }
 
 /// What the files hold that may be read again while the server runs.
@@ -47,7 +54,7 @@ pub fn prepare(settings: &Settings) -> Result<Identity, Error> {
     let Renewed { tls, client_roots } = read(settings)?;
     let trusted = if settings.tls.is_some() { certificate.clone() } else { ca.certificate_pem.clone() };
     let kubeconfig = admin(settings, &ca, &trusted)?;
-    Ok(Identity { tls, kubeconfig, client_roots })
+    Ok(Identity { tls, kubeconfig, client_roots, serving_roots: trusted })
 }
 
 /// What the files hold now.
@@ -56,7 +63,12 @@ pub fn read(settings: &Settings) -> Result<Renewed, Error> {
     let (certificate, key) = serving(settings, &ca)?;
     let client_roots = client_roots(settings, &ca)?;
     let versions: &[&SupportedProtocolVersion] = if settings.only_tls13 { &[&TLS13] } else { ALL_VERSIONS };
-    Ok(Renewed { tls: tls_config((&certificate, &key), &client_roots, versions)?, client_roots })
+    let mut tls = tls_config((&certificate, &key), &client_roots, versions)?;
+    tls.alpn_protocols = match settings.http2 {
+        true => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+        false => vec![b"http/1.1".to_vec()],
+    };
+    Ok(Renewed { tls: Arc::new(tls), client_roots })
 }
 
 /// Who signs client certificates: the server itself, and whom the flag names.
@@ -89,15 +101,21 @@ fn serving_files(settings: &Settings) -> (PathBuf, PathBuf) {
 
 struct Authority {
     certificate_pem: String,
-    key_pem: String,
+    /// `None` where somebody keeps it elsewhere: then nothing can be signed here.
+    key_pem: Option<String>,
 }
 
 impl Authority {
     fn load_or_make(directory: &Path) -> Result<Self, Error> {
         fs::create_dir_all(directory).map_err(Error::file(directory))?;
         let (certificate, key) = (directory.join("ca.crt"), directory.join("ca.key"));
-        if let (Ok(certificate_pem), Ok(key_pem)) = (fs::read_to_string(&certificate), fs::read_to_string(&key)) {
-            return Ok(Self { certificate_pem, key_pem });
+        match (read_if_there(&certificate)?, read_if_there(&key)?) {
+            (Some(certificate_pem), key_pem) => return Ok(Self { certificate_pem, key_pem }),
+            (None, Some(_)) => {
+                let why = format!("{} is there and {} is not", key.display(), certificate.display());
+                return Err(Error::Certificate(why));
+            }
+            (None, None) => {}
         }
         let pair = KeyPair::generate().map_err(failed)?;
         let mut params = params("pawl-ca", &[])?;
@@ -105,18 +123,66 @@ impl Authority {
         params.key_usages =
             vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::CrlSign];
         let made = params.self_signed(&pair).map_err(failed)?;
-        let this = Self { certificate_pem: made.pem(), key_pem: pair.serialize_pem() };
-        write_private(&key, &this.key_pem)?;
-        write(&certificate, &this.certificate_pem)?;
-        Ok(this)
+        let key_pem = pair.serialize_pem();
+        write_private(&key, &key_pem)?;
+        write(&certificate, &made.pem())?;
+        Ok(Self { certificate_pem: made.pem(), key_pem: Some(key_pem) })
     }
 
-    fn sign(&self, params: &CertificateParams) -> Result<(String, String), Error> {
-        let ca_key = KeyPair::from_pem(&self.key_pem).map_err(failed)?;
+    /// Signs a new certificate and key and keeps them in these files.
+    fn issue(&self, params: &CertificateParams, (certificate, key): (&Path, &Path)) -> Result<(String, String), Error> {
+        let Some(key_pem) = &self.key_pem else {
+            let why =
+                format!("{} is needed, and the key of the CA (ca.key) is not here to sign it", certificate.display());
+            return Err(Error::Certificate(why));
+        };
+        let ca_key = KeyPair::from_pem(key_pem).map_err(failed)?;
         let issuer = Issuer::from_ca_cert_pem(&self.certificate_pem, ca_key).map_err(failed)?;
         let pair = KeyPair::generate().map_err(failed)?;
         let made = params.signed_by(&pair, &issuer).map_err(failed)?;
+        write_private(key, &pair.serialize_pem())?;
+        write(certificate, &made.pem())?;
         Ok((made.pem(), pair.serialize_pem()))
+    }
+
+    /// Whether a certificate of ours should be made anew: it is about to expire or lacks one of the names. What is not of
+    /// this authority is somebody else's affair, and so is what could not be signed anyway.
+    fn is_due(&self, certificate: &str, names: &[SanType]) -> bool {
+        let (Some(ca), Some(found)) = (first_pem(&self.certificate_pem), first_pem(certificate)) else { return false };
+        let (Ok(ca), Ok(found)) = (ca.parse_x509(), found.parse_x509()) else { return false };
+        if self.key_pem.is_none() || found.issuer().as_raw() != ca.subject().as_raw() {
+            return false;
+        }
+        let validity = found.validity();
+        let (from, until) = (validity.not_before.timestamp(), validity.not_after.timestamp());
+        let now = time::OffsetDateTime::now_utc().unix_timestamp();
+        if until.saturating_sub(now) < until.saturating_sub(from) / RENEW_AT {
+            return true;
+        }
+        let given = found.subject_alternative_name().ok().flatten().map(|names| &names.value.general_names);
+        let has = |name: &SanType| given.is_some_and(|given| given.iter().any(|given| is_name(given, name)));
+        !names.iter().all(has)
+    }
+}
+
+fn read_if_there(path: &Path) -> Result<Option<String>, Error> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::file(path)(error)),
+    }
+}
+
+fn first_pem(text: &str) -> Option<Pem> {
+    Pem::iter_from_buffer(text.as_bytes()).next()?.ok()
+}
+
+fn is_name(given: &GeneralName<'_>, name: &SanType) -> bool {
+    match (given, name) {
+        (GeneralName::DNSName(given), SanType::DnsName(name)) => *given == name.as_str(),
+        (GeneralName::IPAddress(given), SanType::IpAddress(IpAddr::V4(name))) => **given == name.octets(),
+        (GeneralName::IPAddress(given), SanType::IpAddress(IpAddr::V6(name))) => **given == name.octets(),
+        _ => false,
     }
 }
 
@@ -124,49 +190,69 @@ impl Authority {
 fn serving(settings: &Settings, ca: &Authority) -> Result<(String, String), Error> {
     let (certificate, key) = serving_files(settings);
     let read = |path: &Path| fs::read_to_string(path).map_err(Error::file(path));
-    if settings.tls.is_some() || (certificate.exists() && key.exists()) {
+    if settings.tls.is_some() {
         return Ok((read(&certificate)?, read(&key)?));
     }
-    let mut names: Vec<SanType> = Vec::new();
-    for name in [
+    let names = serving_names(settings)?;
+    if certificate.exists() && key.exists() {
+        let found = read(&certificate)?;
+        if !ca.is_due(&found, &names) {
+            return Ok((found, read(&key)?));
+        }
+    }
+    let mut params = params("kube-apiserver", &[])?;
+    params.subject_alt_names = names;
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    ca.issue(&params, (&certificate, &key))
+}
+
+/// Where clients may want to reach the server.
+fn serving_names(settings: &Settings) -> Result<Vec<SanType>, Error> {
+    let dns = |name: &str| Ok(SanType::DnsName(name.try_into().map_err(failed)?));
+    let mut names: Vec<SanType> = [
         "localhost",
         "kubernetes",
         "kubernetes.default",
         "kubernetes.default.svc",
         "kubernetes.default.svc.cluster.local",
-    ] {
-        names.push(SanType::DnsName(name.try_into().map_err(failed)?));
+    ]
+    .into_iter()
+    .map(dns)
+    .collect::<Result<_, Error>>()?;
+    let own = [IpAddr::from([127, 0, 0, 1]), IpAddr::from(std::net::Ipv6Addr::LOCALHOST), settings.service_ip()];
+    let reached = [settings.address, settings.advertise].into_iter().filter(|address| !address.is_unspecified());
+    names.extend(own.into_iter().chain(reached).map(SanType::IpAddress));
+    for name in &settings.names {
+        names.push(name.parse().map_or_else(|_| dns(name), |address| Ok(SanType::IpAddress(address)))?);
     }
-    let mut addresses =
-        vec![IpAddr::from([127, 0, 0, 1]), IpAddr::from(std::net::Ipv6Addr::LOCALHOST), settings.service_ip()];
-    for address in [settings.address, settings.advertise] {
-        if !address.is_unspecified() && !addresses.contains(&address) {
-            addresses.push(address);
+    let mut seen = Vec::new();
+    names.retain(|name| {
+        !seen.contains(name) && {
+            seen.push(name.clone());
+            true
         }
-    }
-    names.extend(addresses.into_iter().map(SanType::IpAddress));
-    let mut params = params("kube-apiserver", &[])?;
-    params.subject_alt_names = names;
-    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    let (certificate_pem, key_pem) = ca.sign(&params)?;
-    write_private(&key, &key_pem)?;
-    write(&certificate, &certificate_pem)?;
-    Ok((certificate_pem, key_pem))
+    });
+    Ok(names)
+}
+
+/// Whether a certificate of ours has to be made anew by now.
+pub fn due(settings: &Settings) -> bool {
+    let Ok(ca) = Authority::load_or_make(&settings.data_dir.join("pki")) else { return false };
+    let names = serving_names(settings).unwrap_or_default();
+    let (certificate, _) = serving_files(settings);
+    settings.tls.is_none() && fs::read_to_string(&certificate).is_ok_and(|found| ca.is_due(&found, &names))
 }
 
 /// The administrator's certificate and a kubeconfig that uses it.
 fn admin(settings: &Settings, ca: &Authority, trusted: &str) -> Result<PathBuf, Error> {
     let directory = settings.data_dir.join("pki");
     let (certificate, key) = (directory.join("admin.crt"), directory.join("admin.key"));
-    let (certificate_pem, key_pem) = match (fs::read_to_string(&certificate), fs::read_to_string(&key)) {
-        (Ok(certificate), Ok(key)) => (certificate, key),
+    let (certificate_pem, key_pem) = match (read_if_there(&certificate)?, read_if_there(&key)?) {
+        (Some(found), Some(key)) if !ca.is_due(&found, &[]) => (found, key),
         _ => {
             let mut params = params("admin", &["system:masters"])?;
             params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-            let (certificate_pem, key_pem) = ca.sign(&params)?;
-            write_private(&key, &key_pem)?;
-            write(&certificate, &certificate_pem)?;
-            (certificate_pem, key_pem)
+            ca.issue(&params, (&certificate, &key))?
         }
     };
     let path = settings.data_dir.join("admin.kubeconfig");
@@ -190,7 +276,7 @@ fn tls_config(
     (certificate, key): (&str, &str),
     client_roots: &str,
     versions: &[&'static SupportedProtocolVersion],
-) -> Result<Arc<ServerConfig>, Error> {
+) -> Result<ServerConfig, Error> {
     let bad = |what: &str| Error::Certificate(format!("{what} is not PEM"));
     let chain: Vec<CertificateDer> = CertificateDer::pem_slice_iter(certificate.as_bytes())
         .collect::<Result<_, _>>()
@@ -198,14 +284,12 @@ fn tls_config(
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| bad("the serving key"))?;
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
     let verifier = AnyCertificate::new(client_roots, &provider).map_err(failed)?;
-    let mut config = ServerConfig::builder_with_provider(provider)
+    ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)
         .map_err(failed)?
         .with_client_cert_verifier(Arc::new(verifier))
         .with_single_cert(chain, key)
-        .map_err(failed)?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
+        .map_err(failed)
 }
 
 fn params(name: &str, groups: &[&str]) -> Result<CertificateParams, Error> {
@@ -224,6 +308,24 @@ fn params(name: &str, groups: &[&str]) -> Result<CertificateParams, Error> {
 
 fn failed(error: impl std::fmt::Display) -> Error {
     Error::Certificate(error.to_string())
+}
+
+/// What was given by flags can be read, before anything is made.
+pub fn check(settings: &Settings) -> Result<(), Error> {
+    if let Some((certificate, key)) = &settings.tls {
+        let read = |path: &Path| fs::read_to_string(path).map_err(Error::file(path));
+        tls_config((&read(certificate)?, &read(key)?), "", ALL_VERSIONS)?;
+    }
+    if let Some(path) = &settings.client_ca {
+        fs::read_to_string(path).map_err(Error::file(path))?;
+    }
+    Ok(())
+}
+
+/// Copies the administrator's kubeconfig to where somebody waits for it: never half there, readable by its owner only.
+pub fn publish(kubeconfig: &Path, to: &Path) -> Result<(), Error> {
+    let text = fs::read_to_string(kubeconfig).map_err(Error::file(kubeconfig))?;
+    write_private(to, &text)
 }
 
 /// A file that everybody may read.

@@ -4,25 +4,37 @@ mod table;
 
 use std::collections::BTreeMap;
 
-pub use table::{FLAGS, Flag, Role};
+use pawl_meta::nearest::nearest;
+
+pub use table::{FLAGS, Flag, Role, switch, used};
 
 /// What was given on the command line.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
+    /// The flags that the command has.
+    known: Vec<&'static Flag>,
     values: BTreeMap<&'static str, Vec<String>>,
+    /// What is no flag, and everything after `--`.
+    pub rest: Vec<String>,
     /// What the user should know about flags that do nothing here.
     pub warnings: Vec<String>,
     pub help: bool,
 }
 
 impl Given {
-    /// Reads arguments: `--name=value`, `--name value`, `--name` for switches, `-v=2`, underscores for hyphens.
-    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, String> {
-        let mut given = Self::default();
+    /// Reads arguments: `--name=value`, `--name value`, `--name` for switches, `-v=2`, underscores for hyphens. After `--`
+    /// nothing is a flag.
+    pub fn parse(tables: &[&'static [Flag]], arguments: impl IntoIterator<Item = String>) -> Result<Self, String> {
+        let mut given = Self { known: tables.iter().copied().flatten().collect(), ..Self::default() };
         let mut arguments = arguments.into_iter();
         while let Some(argument) = arguments.next() {
+            if argument == "--" {
+                given.rest.extend(arguments);
+                break;
+            }
             let Some(body) = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-')) else {
-                return Err(format!("unknown command {argument:?}"));
+                given.rest.push(argument);
+                continue;
             };
             let (name, value) = match body.split_once('=') {
                 Some((name, value)) => (name, Some(value.to_owned())),
@@ -33,9 +45,7 @@ impl Given {
                 given.help = true;
                 continue;
             }
-            let Some(flag) = FLAGS.iter().find(|f| f.name == name) else {
-                return Err(format!("unknown flag: --{name}"));
-            };
+            let flag = given.flag(&name)?;
             let value = match value {
                 Some(value) => value,
                 None if flag.is_switch => "true".to_owned(),
@@ -52,15 +62,34 @@ impl Given {
         Ok(given)
     }
 
+    fn flag(&self, name: &str) -> Result<&'static Flag, String> {
+        self.known.iter().copied().find(|flag| flag.name == name).ok_or_else(|| {
+            let known = self.known.iter().filter(|flag| !matches!(flag.role, Role::Inert)).map(|flag| flag.name);
+            let near = nearest(name, known).map(|near| format!(", did you mean --{near}?"));
+            format!("unknown flag: --{name}{}", near.unwrap_or_default())
+        })
+    }
+
+    /// For commands that take nothing but flags.
+    pub fn only_flags(&self) -> Result<(), String> {
+        self.rest.first().map_or(Ok(()), |first| Err(format!("unknown command {first:?}")))
+    }
+
     /// The last value of a flag, if it was given.
     pub fn get(&self, name: &str) -> Option<&str> {
-        debug_assert!(FLAGS.iter().any(|f| f.name == name), "no such flag: {name}");
+        debug_assert!(self.known.iter().any(|f| f.name == name), "no such flag: {name}");
         self.values.get(name).and_then(|v| v.last()).map(String::as_str)
     }
 
     /// The value of a flag or its default.
     pub fn value(&self, name: &str) -> &str {
-        self.get(name).or_else(|| FLAGS.iter().find(|f| f.name == name).map(|f| f.default)).unwrap_or_default()
+        let default = || self.known.iter().find(|f| f.name == name).map(|f| f.default);
+        self.get(name).or_else(default).unwrap_or_default()
+    }
+
+    /// Gives a flag a value that the command line did not give it.
+    pub fn or_else(&mut self, name: &'static str, value: impl Into<String>) {
+        self.values.entry(name).or_insert_with(|| vec![value.into()]);
     }
 
     /// All values of a flag that may be repeated and holds comma lists.
@@ -110,24 +139,17 @@ fn parse_duration(text: &str) -> Option<std::time::Duration> {
         seconds += number * factor;
         rest = rest.get(unit.len()..)?;
     }
-    (!text.is_empty() && seconds.is_finite()).then(|| std::time::Duration::from_secs_f64(seconds))
+    // As many nanoseconds as Go counts.
+    (!text.is_empty() && seconds < i64::MAX as f64 / 1e9).then(|| std::time::Duration::from_secs_f64(seconds))
 }
 
-/// The text of `--help`.
-pub fn help() -> String {
-    let mut out = String::from(
-        "Pawl: a Kubernetes API server in one binary that keeps a control plane from losing what it holds.\n\n\
-         Usage:\n  pawl serve [flags]\n  pawl version\n  pawl help\n\nFlags of 'pawl serve':\n",
-    );
-    for flag in FLAGS.iter().filter(|f| f.role == Role::Used) {
+/// The lines of `--help` about flags that do something.
+pub fn described(flags: &[Flag]) -> String {
+    let mut out = String::new();
+    for flag in flags.iter().filter(|f| f.role == Role::Used) {
         let default = if flag.default.is_empty() { String::new() } else { format!(" (default {})", flag.default) };
         out.push_str(&format!("      --{:<38} {}{default}\n", flag.name, flag.about));
     }
-    out.push_str("\nFeature gates (--feature-gates):\n");
-    for gate in &crate::gates::GATES {
-        out.push_str(&format!("      {:<40} {} (default {})\n", gate.name, gate.about, gate.default));
-    }
-    out.push_str("\nOther flags of kube-apiserver are accepted and do nothing, with a warning; those whose absence\nwould be a security hole are refused.\n");
     out
 }
 
@@ -136,7 +158,7 @@ mod tests {
     use super::*;
 
     fn parse(arguments: &[&str]) -> Result<Given, String> {
-        Given::parse(arguments.iter().map(|a| (*a).to_owned()))
+        Given::parse(&[FLAGS], arguments.iter().map(|a| (*a).to_owned()))
     }
 
     #[test]
@@ -148,17 +170,28 @@ mod tests {
         assert_eq!(given.number::<u64>("secure-port"), Ok(7000));
         assert_eq!(given.list("api-audiences"), ["a", "b", "c"]);
         assert_eq!(parse(&["--nope"]).unwrap_err(), "unknown flag: --nope");
+        assert_eq!(
+            parse(&["--secure-prot=1"]).unwrap_err(),
+            "unknown flag: --secure-prot, did you mean --secure-port?"
+        );
+        assert_eq!(parse(&["a", "--v=1", "--", "--b", "c"]).unwrap().rest, ["a", "--b", "c"]);
         assert_eq!(parse(&["--data-dir"]).unwrap_err(), "flag needs an argument: --data-dir");
         assert!(parse(&["--encryption-provider-config=x"]).unwrap_err().contains("not supported yet"));
         assert_eq!(parse(&["--kubelet-port=1", "--kubelet-port=2"]).unwrap().warnings.len(), 1);
-        assert!(parse(&["serve"]).is_err());
+        assert!(parse(&["serve"]).unwrap().only_flags().is_err());
     }
 
     #[test]
     fn durations_are_gos() {
-        for (text, millis) in
-            [("1h30m", Some(5_400_000)), ("500ms", Some(500)), ("0", Some(0)), ("5", None), ("", None), ("1x", None)]
-        {
+        for (text, millis) in [
+            ("1h30m", Some(5_400_000)),
+            ("500ms", Some(500)),
+            ("0", Some(0)),
+            ("5", None),
+            ("", None),
+            ("1x", None),
+            ("9999999h", None),
+        ] {
             assert_eq!(parse_duration(text).map(|d| d.as_millis()), millis, "{text}");
         }
     }
@@ -166,7 +199,7 @@ mod tests {
     /// A flag that is said to be used is read: by its name, in the code that makes settings of flags.
     #[test]
     fn what_is_used_is_read() {
-        let readers = concat!(include_str!("settings.rs"), include_str!("../../cli/src/main.rs"));
+        let readers = concat!(include_str!("settings.rs"), include_str!("../../cli/src/logging.rs"));
         for flag in FLAGS {
             let read = readers.contains(&format!("\"{}\"", flag.name));
             assert_eq!(flag.role == Role::Used, read, "--{}", flag.name);
@@ -175,7 +208,7 @@ mod tests {
 
     #[test]
     fn the_table_has_each_flag_once_and_help_names_what_is_used() {
-        let help = help();
+        let help = described(FLAGS);
         for (i, flag) in FLAGS.iter().enumerate() {
             assert!(FLAGS.iter().skip(i + 1).all(|f| f.name != flag.name), "--{} is there twice", flag.name);
             assert_eq!(flag.role == Role::Used, help.contains(&format!("--{} ", flag.name)), "--{}", flag.name);

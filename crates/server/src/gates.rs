@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use pawl_meta::nearest::nearest;
+
 /// How finished a feature is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -86,7 +88,7 @@ impl Gates {
                         gates.set.insert(gate.name, value);
                     }
                     None if UPSTREAM.contains(&name) => gates.unknown.push(name.to_owned()),
-                    None => return Err(format!("unrecognized feature gate: {name}")),
+                    None => return Err(unrecognized(name)),
                 },
             }
         }
@@ -102,6 +104,12 @@ impl Gates {
         let default = GATES.iter().find(|g| g.name == name).is_some_and(|g| g.default);
         self.set.get(name).copied().unwrap_or(default)
     }
+}
+
+fn unrecognized(name: &str) -> String {
+    let near = nearest(name, GATES.iter().map(|gate| gate.name).chain(UPSTREAM));
+    let near = near.map(|near| format!(", did you mean {near}?")).unwrap_or_default();
+    format!("unrecognized feature gate: {name}{near}")
 }
 
 /// Gates that people set for upstream's server: accepted, with a warning.

@@ -7,16 +7,26 @@ mod auditing;
 mod bootstrap;
 mod certificates;
 mod client_certificates;
+mod descriptors;
 mod documents;
 mod error;
 pub mod flags;
 pub mod gates;
+mod guard;
 mod notify;
+mod parent;
 mod reload;
 mod roles;
 mod run;
+mod seed;
 mod settings;
+mod stand_in;
 
 pub use error::Error;
-pub use run::{Running, serve, start};
+pub use pawl_meta::nearest::nearest;
+pub use run::{Running, serve, start, version};
 pub use settings::Settings;
+pub use stand_in::{ETCD_VERSION, StandIn};
+
+/// The target of the line that is logged for each request.
+pub const REQUESTS: &str = pawl_http::REQUESTS;

@@ -1,5 +1,6 @@
 //! Serving certificates and client CAs are read again when their files change. New connections use the new certificate;
-//! the new CAs count at once, for connections that are open too.
+//! the new CAs count at once, for connections that are open too. A certificate that the server made for itself is made anew
+//! before it expires.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,15 +14,20 @@ use crate::{Error, Settings, certificates};
 
 /// How often the files are looked at: a rotation is announced by nobody.
 const EVERY: Duration = Duration::from_secs(1);
+/// How many looks go by between two questions whether a certificate is about to expire.
+const DUE_EVERY: u32 = 3600;
 
 /// Looks at the files for as long as somebody serves with what comes out.
 pub async fn follow(settings: Settings, tls: watch::Sender<Arc<ServerConfig>>, authorities: Arc<Authorities>) {
     let files = certificates::files(&settings);
     let mut seen = stamps(&files);
+    let mut looks: u32 = 0;
     while !tls.is_closed() {
         tokio::time::sleep(EVERY).await;
+        looks = looks.wrapping_add(1);
         let now = stamps(&files);
-        if now == seen {
+        let due = looks.is_multiple_of(DUE_EVERY) && certificates::due(&settings);
+        if now == seen && !due {
             continue;
         }
         // A pair that does not fit is half written: what is there stays, and the next look finds the rest.

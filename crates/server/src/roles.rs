@@ -9,68 +9,75 @@ use pawl_auth::modes::Chain;
 use pawl_auth::rbac::{Index, Kind, escalation};
 use pawl_meta::Status;
 use pawl_meta::object::Object;
-use pawl_registry::{Entry, Registry, Scope, Selection, WatchItem, WatchRequest, WatchStart, Watcher};
+use pawl_registry::{Entry, Followed, Follower, Lag, Registry};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const RESOURCES: [&str; 4] = ["clusterroles", "roles", "clusterrolebindings", "rolebindings"];
 
-/// Fills the index and follows what changes. Returns once the index has everything that is there.
-pub async fn follow(registry: &Arc<Registry>, index: &Arc<Index>) -> Result<Vec<JoinHandle<()>>, Status> {
-    let mut tasks = Vec::new();
-    for resource in RESOURCES {
-        let Some(kind) = Kind::of_resource(resource) else { continue };
-        let mut follower = Follower {
-            registry: Arc::clone(registry),
-            resource,
-            kind,
-            index: Arc::clone(index),
-            known: HashMap::new(),
-        };
-        let mut watcher = follower.start().await?;
-        while !follower.take(watcher.next().await) {}
-        tasks.push(tokio::spawn(follower.run(watcher)));
-    }
-    Ok(tasks)
+/// The tasks that keep the index, and how far behind they are.
+pub struct Following {
+    pub tasks: Vec<JoinHandle<()>>,
+    pub lag: Vec<Lag>,
 }
 
-struct Follower {
-    registry: Arc<Registry>,
-    resource: &'static str,
+/// Fills the index and follows what changes. Returns once the index has everything that is there. The tasks never end by
+/// themselves: an index that nobody keeps would leave in force what was revoked.
+pub async fn follow(registry: &Arc<Registry>, index: &Arc<Index>) -> Result<Following, Status> {
+    let mut following = Following { tasks: Vec::new(), lag: Vec::new() };
+    for resource in RESOURCES {
+        let Some(kind) = Kind::of_resource(resource) else { continue };
+        let (mut follower, mut granted) = start(registry, index, resource, kind)?;
+        granted.take(follower.first().await);
+        following.lag.push(follower.lag());
+        following.tasks.push(tokio::spawn(async move {
+            loop {
+                granted.take(follower.next().await);
+            }
+        }));
+    }
+    Ok(following)
+}
+
+/// What is ready only when the index has all that is there.
+pub fn up_to_date(lag: &[Lag]) -> Result<(), String> {
+    match lag.iter().filter(|lag| lag.is_behind()).count() {
+        0 => Ok(()),
+        count => Err(format!("{count} kinds of roles and bindings are being read again")),
+    }
+}
+
+fn start(
+    registry: &Arc<Registry>,
+    index: &Arc<Index>,
+    resource: &str,
+    kind: Kind,
+) -> Result<(Follower, Granted), Status> {
+    let table = registry.table();
+    let served = table.preferred(GROUP, resource).ok_or_else(Status::no_such_resource)?;
+    let follower = Follower::new(Arc::clone(registry), Arc::clone(served));
+    Ok((follower, Granted { kind, index: Arc::clone(index), known: HashMap::new() }))
+}
+
+/// What the index was told of one resource.
+struct Granted {
     kind: Kind,
     index: Arc<Index>,
     known: HashMap<Arc<str>, Value>,
 }
 
-impl Follower {
-    async fn start(&self) -> Result<Watcher, Status> {
-        let table = self.registry.table();
-        let served = table.preferred(GROUP, self.resource).ok_or_else(Status::no_such_resource)?;
-        let request = WatchRequest {
-            scope: Scope::All,
-            selection: Selection::default(),
-            start: WatchStart::Initial { at_least: 0, bookmark: true },
-            bookmarks: false,
-        };
-        self.registry.watch(served, request).await
-    }
-
-    /// Takes news in. Says whether everything that was there at the start has been told.
-    fn take(&mut self, items: Vec<WatchItem>) -> bool {
-        let mut complete = items.is_empty();
-        for item in items {
-            match item {
-                WatchItem::Added(entry) | WatchItem::Modified(entry) => self.put(&entry),
-                WatchItem::Deleted(entry) => {
+impl Granted {
+    fn take(&mut self, changes: Vec<Followed>) {
+        for change in changes {
+            match change {
+                Followed::Seen(entry) => self.put(&entry),
+                Followed::Gone(entry) => {
                     let old = self.known.remove(&entry.key);
                     self.index.apply(self.kind, old.as_ref(), None);
                 }
-                WatchItem::Bookmark { initial_events_end, .. } => complete |= initial_events_end,
-                WatchItem::Error(_) => complete = true,
             }
         }
-        complete
     }
 
     fn put(&mut self, entry: &Entry) {
@@ -81,21 +88,6 @@ impl Follower {
             None => self.known.remove(&entry.key),
         };
         self.index.apply(self.kind, old.as_ref(), new.as_ref());
-    }
-
-    async fn run(mut self, mut watcher: Watcher) {
-        loop {
-            let items = watcher.next().await;
-            let broken = items.is_empty() || items.iter().any(|i| matches!(i, WatchItem::Error(_)));
-            self.take(items);
-            if broken {
-                // Fell behind: start over from what is there now.
-                match self.start().await {
-                    Ok(fresh) => watcher = fresh,
-                    Err(_) => return,
-                }
-            }
-        }
     }
 }
 
@@ -130,3 +122,6 @@ impl Plugin for NoEscalation {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,19 +6,22 @@ use std::time::Duration;
 
 use pawl_auth::authn::Authorities;
 use pawl_auth::rbac::Index;
-use pawl_controllers::{Controllers, Handle};
+use pawl_controllers::{Controllers, Handle, Witness};
 use pawl_http::{Api, ApiSettings, Health, Limits, Server, ServerOptions};
 use pawl_kv::Kv;
 use pawl_registry::{Identity, Registry};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::bootstrap::Places;
 use crate::documents::FromTable;
 use crate::roles;
-use crate::{Error, Settings, access, auditing, bootstrap, certificates, notify, reload};
+use crate::{
+    Error, Settings, access, auditing, bootstrap, certificates, descriptors, guard, notify, parent, reload, seed,
+    stand_in,
+};
 
 /// A server that answers.
 pub struct Running {
@@ -29,6 +32,10 @@ pub struct Running {
     serving: JoinHandle<()>,
     /// What keeps the caches up to date: needed until the last write has been answered.
     followers: Vec<JoinHandle<()>>,
+    /// Says why the server cannot go on, when it cannot.
+    failed: oneshot::Receiver<Error>,
+    /// What is deleted when everything else has ended.
+    _ephemeral: Option<tempfile::TempDir>,
 }
 
 impl Running {
@@ -41,14 +48,24 @@ impl Running {
     }
 }
 
-/// Starts a server. It listens only once it can answer.
-pub async fn start(settings: Settings) -> Result<Running, Error> {
-    std::fs::create_dir_all(&settings.data_dir).map_err(Error::file(&settings.data_dir))?;
+/// Starts a server. It listens only once it can answer. A start that is refused leaves nothing behind.
+pub async fn start(mut settings: Settings) -> Result<Running, Error> {
+    certificates::check(&settings)?;
+    let seed = settings.seed.iter().map(|path| seed::read(path)).collect::<Result<Vec<_>, _>>()?.concat();
+    // The port must be known for what points to it; who connects meanwhile waits until the server answers.
+    let address = std::net::SocketAddr::new(settings.address, settings.port);
+    let listener =
+        TcpListener::bind(address).await.map_err(|source| Error::Listen { address: address.to_string(), source })?;
+    let local = listener.local_addr().unwrap_or(address);
+    settings.port = local.port();
+    let ephemeral = place(&mut settings).await?;
     let store_dir = settings.data_dir.join("store");
-    let options = pawl_kv_embedded::Options { history: settings.history, ..Default::default() };
+    guard::directories(&settings, &store_dir)?;
+    let options = pawl_kv_embedded::Options { history: settings.history, sync: settings.sync, ..Default::default() };
     let failed = |source| Error::Store { path: store_dir.clone(), source };
     let store: Arc<dyn Kv> = pawl_kv_embedded::Store::open(&store_dir, options).map_err(failed)?;
     // Only the owner of the store makes certificates: a second server on the same directory has been refused by now.
+    guard::secrets(&settings)?;
     let identity = certificates::prepare(&settings)?;
     let index = Arc::new(Index::new());
     let authorizers = access::chain(&settings, Arc::clone(&index))?;
@@ -68,16 +85,11 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
             .map_err(failed)?;
     let registry = Arc::new(registry);
     let follower = Arc::clone(&registry);
+    let (failing, failed) = oneshot::channel();
     let following = tokio::spawn(async move {
-        if let Err(error) = follower.follow(revision).await {
-            tracing::error!(%error, "the caches no longer follow the store");
-        }
+        let why = follower.follow(revision).await;
+        let _ = failing.send(Error::Following(why.to_string()));
     });
-    // The port must be known for what points to it; who connects meanwhile waits until the server answers.
-    let address = std::net::SocketAddr::new(settings.address, settings.port);
-    let listener =
-        TcpListener::bind(address).await.map_err(|source| Error::Listen { address: address.to_string(), source })?;
-    let local = listener.local_addr().unwrap_or(address);
     let places = Places {
         ip: settings.advertise,
         port: local.port(),
@@ -86,21 +98,16 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
         client_ca: Some(identity.client_roots.clone()),
     };
     bootstrap::run(&registry, &places).await;
-    let mut followers = roles::follow(&registry, &index).await.map_err(|e| Error::Start(e.to_string()))?;
+    let roles::Following { tasks: mut followers, lag } =
+        roles::follow(&registry, &index).await.map_err(|e| Error::Start(e.to_string()))?;
     followers.push(following);
     let checked = Arc::clone(&store);
-    let caches = followers.iter().map(JoinHandle::abort_handle).collect::<Vec<_>>();
-    let health = Arc::new(Health::new(vec![
+    let caches = Arc::clone(registry.storage());
+    let health = Health::new(vec![
         ("etcd", Box::new(move || checked.health().map_err(|e| e.to_string()))),
-        (
-            "watch-cache",
-            Box::new(
-                move || {
-                    if caches.iter().any(|c| c.is_finished()) { Err("not following".to_owned()) } else { Ok(()) }
-                },
-            ),
-        ),
-    ]));
+        ("watch-cache", Box::new(move || caches.following())),
+    ]);
+    let health = Arc::new(health.with_readiness("informer-sync", Box::new(move || roles::up_to_date(&lag))));
     let limits = Limits {
         reading: settings.reading,
         mutating: settings.mutating,
@@ -108,12 +115,14 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
         min_watch_timeout: settings.min_watch_timeout.max(Duration::from_secs(1)),
         ..Limits::default()
     };
+    let audit = auditing::build(&settings)?;
+    let witness = audit.clone().map(|audit| Arc::new(auditing::Recorder(audit)) as Arc<dyn Witness>);
     let api_settings = ApiSettings {
         health: Arc::clone(&health),
         limits,
         version: version(),
         field_validation: settings.gates.enabled("ServerSideFieldValidation"),
-        audit: auditing::build(&settings)?,
+        audit,
     };
     let documents = Box::new(FromTable::new(Arc::clone(&registry), builtin, settings.advertised()));
     let authorities =
@@ -121,11 +130,23 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
     let authorities = Arc::new(authorities);
     let access = access::build(&settings, &registry, authorizers, Arc::clone(&authorities))?;
     let api = Arc::new(Api::new(Arc::clone(&registry), access, documents, api_settings));
-    let options = pawl_controllers::Options::default();
+    let root_ca = Some(identity.serving_roots.clone());
+    let options = pawl_controllers::Options { witness, root_ca, ..Default::default() };
     let controllers = Controllers::start(Arc::clone(&registry), &settings.controllers, options).map_err(Error::Flag)?;
+    seed::apply(&registry, &seed).await?;
+    if let Some(path) = &settings.write_kubeconfig {
+        certificates::publish(&identity.kubeconfig, path)?;
+    }
     let (renewed, tls) = watch::channel(identity.tls);
     tokio::spawn(reload::follow(settings.clone(), renewed, authorities));
-    let server = Server::new(api, tls, ServerOptions::default());
+    let connections = descriptors::connections();
+    let options = ServerOptions {
+        connections: connections.all,
+        loopback: connections.loopback,
+        http2: settings.http2,
+        ..ServerOptions::default()
+    };
+    let server = Server::new(api, tls, options);
     let serving = tokio::spawn(server.run(listener));
     notify::ready();
     Ok(Running {
@@ -135,10 +156,37 @@ pub async fn start(settings: Settings) -> Result<Running, Error> {
         controllers,
         serving,
         followers,
+        failed,
+        _ephemeral: ephemeral,
     })
 }
 
-/// Runs a server until it is told to stop.
+/// Settles where everything is kept: in the directory of a stand-in for etcd, in one that goes with the server, or where
+/// the settings say.
+async fn place(settings: &mut Settings) -> Result<Option<tempfile::TempDir>, Error> {
+    if !settings.etcd_servers.is_empty() {
+        let asked = futures::future::join_all(settings.etcd_servers.iter().map(|url| stand_in::ask(url))).await;
+        let Some(found) = asked.into_iter().flatten().next() else {
+            let servers = settings.etcd_servers.join(",");
+            return Err(Error::Flag(format!(
+                "--etcd-servers={servers}: no stand-in of Pawl answers there, and this version has no etcd backend; \
+                 give --data-dir to use the embedded store instead"
+            )));
+        };
+        settings.sync &= found.sync;
+        settings.move_to(found.directory.join("pawl"));
+    }
+    if !settings.ephemeral {
+        return Ok(None);
+    }
+    let failed = |source| Error::File { path: std::env::temp_dir(), source };
+    let directory = tempfile::TempDir::with_prefix("pawl-").map_err(failed)?;
+    settings.move_to(directory.path().to_owned());
+    tracing::info!(directory = %directory.path().display(), "ephemeral: everything here is deleted at exit");
+    Ok(Some(directory))
+}
+
+/// Runs a server until it is told to stop, or cannot go on.
 pub async fn serve(settings: Settings, announce: impl FnOnce(&Running)) -> Result<(), Error> {
     for warning in &settings.warnings {
         tracing::warn!("{warning}");
@@ -147,15 +195,23 @@ pub async fn serve(settings: Settings, announce: impl FnOnce(&Running)) -> Resul
         |kind| tokio::signal::unix::signal(kind).map_err(|source| Error::File { path: "signals".into(), source });
     let mut terminate = signals(tokio::signal::unix::SignalKind::terminate())?;
     let mut interrupt = signals(tokio::signal::unix::SignalKind::interrupt())?;
-    let running = start(settings).await?;
+    let orphaned = orphaned(settings.exit_with_parent);
+    let mut running = start(settings).await?;
     announce(&running);
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
+    let ended = tokio::select! {
+        _ = terminate.recv() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
+        () = orphaned => Ok(tracing::info!("the process that started this one has ended")),
+        Ok(why) = &mut running.failed => Err(why),
+    };
     tracing::info!("stopping");
     running.stop().await;
-    Ok(())
+    ended
+}
+
+/// Returns when there is nobody left to serve for; never, unless that was asked for.
+async fn orphaned(exit_with_parent: bool) {
+    if exit_with_parent { parent::ended().await } else { std::future::pending().await }
 }
 
 /// What `/version` says: a version that clients know, with our own in it.

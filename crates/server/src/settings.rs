@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pawl_audit::Rotation;
+use pawl_auth::modes::Mode;
 
 use crate::Error;
 use crate::auditing::Auditing;
@@ -15,6 +16,19 @@ use crate::gates::Gates;
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub data_dir: PathBuf,
+    /// Whether everything is kept in a directory that goes when the server does.
+    pub ephemeral: bool,
+    /// Whether a write is on the disk before it is acknowledged.
+    pub sync: bool,
+    /// URLs of which one may lead to a stand-in for etcd that has a directory for the store.
+    pub etcd_servers: Vec<String>,
+    /// Manifests that are applied before the server is ready.
+    pub seed: Vec<PathBuf>,
+    /// Where the administrator's kubeconfig is written once the server is ready.
+    pub write_kubeconfig: Option<PathBuf>,
+    pub exit_with_parent: bool,
+    /// Further names and addresses for the serving certificate.
+    pub names: Vec<String>,
     pub cert_dir: PathBuf,
     pub address: IpAddr,
     pub port: u16,
@@ -22,6 +36,7 @@ pub struct Settings {
     pub tls: Option<(PathBuf, PathBuf)>,
     /// Whether only the newest TLS is spoken.
     pub only_tls13: bool,
+    pub http2: bool,
     pub client_ca: Option<PathBuf>,
     pub token_file: Option<PathBuf>,
     pub anonymous: bool,
@@ -64,11 +79,12 @@ impl Settings {
     pub fn read(given: &Given) -> Result<Self, Error> {
         let flag = Error::Flag;
         let path = |name: &str| given.get(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-        if given.get("etcd-servers").is_some() && given.get("data-dir").is_none() {
-            return Err(flag(
-                "--etcd-servers: this version has no etcd backend; give --data-dir to use the embedded store instead"
-                    .into(),
-            ));
+        let ephemeral = given.switch("ephemeral").map_err(flag)?;
+        if given.get("data-dir") == Some("") {
+            return Err(flag("--data-dir must name a directory".into()));
+        }
+        if ephemeral && given.get("data-dir").is_some() {
+            return Err(flag("--ephemeral has a directory of its own: leave out --data-dir".into()));
         }
         let data_dir = PathBuf::from(given.value("data-dir"));
         let address: IpAddr = parse(given, "bind-address")?;
@@ -90,31 +106,45 @@ impl Settings {
             Some(_) => given.list("authorization-mode"),
             None => vec![given.value("authorization-mode").to_owned()],
         };
-        pawl_auth::modes::Mode::parse_all(&modes).map_err(|e| flag(e.to_string()))?;
+        let parsed_modes = Mode::parse_all(&modes).map_err(|e| flag(e.to_string()))?;
         let mut warnings = given.warnings.clone();
+        let mut anonymous = given.switch("anonymous-auth").map_err(flag)?;
+        // Where everything is allowed, everybody would be: whoever comes must at least be known.
+        if anonymous && parsed_modes.contains(&Mode::AlwaysAllow) {
+            anonymous = false;
+            warnings.push("--anonymous-auth counts as false with --authorization-mode=AlwaysAllow".to_owned());
+        }
         warnings.extend(gates.unknown.iter().map(|g| format!("feature gate {g} means nothing here")));
-        if given.get("etcd-servers").is_some() {
-            warnings.push("--etcd-servers is ignored: --data-dir chooses the embedded store".to_owned());
+        check_audit_mode(given.value("audit-log-mode"))?;
+        let mut etcd_servers = given.list("etcd-servers");
+        if !etcd_servers.is_empty() && (ephemeral || given.get("data-dir").is_some()) {
+            warnings.push("--etcd-servers is ignored: --data-dir or --ephemeral chooses the embedded store".to_owned());
+            etcd_servers.clear();
         }
         let count =
             |name: &str| given.number::<u64>(name).map_err(flag).map(|n| usize::try_from(n).unwrap_or(usize::MAX >> 4));
         Ok(Self {
             cert_dir: path("cert-dir").unwrap_or_else(|| data_dir.join("pki")),
             data_dir,
+            ephemeral,
+            sync: !ephemeral && !given.switch("unsafe-no-fsync").map_err(flag)?,
+            etcd_servers,
+            seed: given.list("seed").into_iter().map(PathBuf::from).collect(),
+            write_kubeconfig: path("write-kubeconfig"),
+            exit_with_parent: given.switch("exit-with-parent").map_err(flag)?,
+            names: given.list("tls-san"),
             address,
             port: given.number("secure-port").map_err(flag).and_then(|n: u64| {
-                u16::try_from(n).ok().filter(|port| *port > 0).ok_or_else(|| {
-                    flag(format!(
-                        "--secure-port {n} must be between 1 and 65535, inclusive. It cannot be turned off with 0"
-                    ))
-                })
+                let wrong = || flag(format!("--secure-port {n} must be between 0 and 65535, inclusive"));
+                u16::try_from(n).map_err(|_| wrong())
             })?,
             advertise,
             tls,
             only_tls13: only_tls13(given.value("tls-min-version"))?,
+            http2: !given.switch("disable-http2-serving").map_err(flag)?,
             client_ca: path("client-ca-file"),
             token_file: path("token-auth-file"),
-            anonymous: given.switch("anonymous-auth").map_err(flag)?,
+            anonymous,
             authorization_modes: modes,
             service_accounts: ServiceAccounts {
                 issuers: given.list("service-account-issuer"),
@@ -157,6 +187,14 @@ impl Settings {
         })
     }
 
+    /// Keeps everything below another directory than was said.
+    pub fn move_to(&mut self, directory: PathBuf) {
+        if self.cert_dir == self.data_dir.join("pki") {
+            self.cert_dir = directory.join("pki");
+        }
+        self.data_dir = directory;
+    }
+
     /// The address that clients are told to use.
     pub fn advertised(&self) -> String {
         std::net::SocketAddr::new(self.advertise, self.port).to_string()
@@ -184,6 +222,19 @@ fn only_tls13(version: &str) -> Result<bool, Error> {
         "" | "VersionTLS10" | "VersionTLS11" | "VersionTLS12" => Ok(false),
         "VersionTLS13" => Ok(true),
         other => Err(Error::Flag(format!("unknown tls version {other:?}"))),
+    }
+}
+
+/// A log that holds up requests until their records are written is not there; a queue with a limit is, for both other modes.
+fn check_audit_mode(mode: &str) -> Result<(), Error> {
+    match mode {
+        "batch" | "blocking" => Ok(()),
+        "blocking-strict" => Err(Error::Flag(
+            "--audit-log-mode=blocking-strict is not supported yet: requests would go unrecorded".into(),
+        )),
+        other => Err(Error::Flag(format!(
+            "invalid audit log mode {other}, allowed modes are \"batch,blocking,blocking-strict\""
+        ))),
     }
 }
 

@@ -1,5 +1,8 @@
 //! Lists in a strategic merge patch: merged by key, or item by item where they hold scalars.
 
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
+
 use serde_json::{Map, Value};
 
 use pawl_meta::go;
@@ -25,20 +28,17 @@ pub(super) fn merge(at: At<'_>, doc: Vec<Value>, patch: Vec<Value>) -> Result<Ve
     match items(at, &doc, &patch)? {
         None => Ok(doc),
         Some(Items::Scalars) => {
-            let mut merged: Vec<Value> = Vec::with_capacity(doc.len() + patch.len());
-            for item in doc.iter().chain(&patch) {
-                if !merged.contains(item) {
-                    merged.push(item.clone());
-                }
-            }
+            let mut seen = HashSet::with_capacity(doc.len() + patch.len());
+            let merged = doc.iter().chain(&patch).filter(|item| seen.insert(*item)).cloned().collect();
             arrange(Items::Scalars, merged, &patch, &doc)
         }
         Some(Items::Maps(key)) => {
             let (doc, patch) = without_special(key, doc, patch)?;
             let order = patch.clone();
             let mut merged = doc.clone();
+            let mut places = places(&merged, |item| item.get(key).cloned());
             for item in patch {
-                merge_item(at, key, &mut merged, item)?;
+                merge_item(at, key, &mut merged, &mut places, item)?;
             }
             arrange(Items::Maps(key), merged, &order, &doc)
         }
@@ -48,7 +48,10 @@ pub(super) fn merge(at: At<'_>, doc: Vec<Value>, patch: Vec<Value>) -> Result<Ve
 /// The list of the document without the items of another.
 pub(super) fn delete(at: At<'_>, doc: Vec<Value>, gone: Vec<Value>) -> Result<Vec<Value>, PatchError> {
     match items(at, &doc, &gone)? {
-        Some(Items::Scalars) => Ok(doc.into_iter().filter(|item| !gone.contains(item)).collect()),
+        Some(Items::Scalars) => {
+            let gone: HashSet<Value> = gone.into_iter().collect();
+            Ok(doc.into_iter().filter(|item| !gone.contains(item)).collect())
+        }
         Some(Items::Maps(_)) => merge(at, doc, gone),
         None => Ok(doc),
     }
@@ -108,14 +111,14 @@ fn items<'s>(at: At<'s>, a: &[Value], b: &[Value]) -> Result<Option<Items<'s>>, 
 /// Does what items with a directive say, and gives the lists without them.
 fn without_special(key: &str, mut doc: Vec<Value>, patch: Vec<Value>) -> Result<(Vec<Value>, Vec<Value>), PatchError> {
     let mut plain = Vec::with_capacity(patch.len());
+    let mut gone = HashSet::new();
     let mut replace = false;
     for item in patch {
         match item.get(DIRECTIVE) {
             None => plain.push(item),
             Some(directive) => match directive.as_str() {
                 Some("delete") => {
-                    let gone = item.get(key).ok_or_else(|| no_merge_key(&item, key))?;
-                    doc.retain(|item| item.get(key) != Some(gone));
+                    gone.insert(item.get(key).ok_or_else(|| no_merge_key(&item, key))?.clone());
                 }
                 Some("replace") => replace = true,
                 Some("merge") => {
@@ -128,12 +131,31 @@ fn without_special(key: &str, mut doc: Vec<Value>, patch: Vec<Value>) -> Result<
             },
         }
     }
+    doc.retain(|item| item.get(key).is_none_or(|value| !gone.contains(value)));
     Ok(if replace { (plain, Vec::new()) } else { (doc, plain) })
 }
 
-fn merge_item(at: At<'_>, key: &str, doc: &mut Vec<Value>, patch: Value) -> Result<(), PatchError> {
+/// Where each value stands first in a list.
+fn places<K: Eq + Hash>(list: &[Value], value: impl Fn(&Value) -> Option<K>) -> HashMap<K, usize> {
+    let mut places = HashMap::with_capacity(list.len());
+    for (at, item) in list.iter().enumerate() {
+        if let Some(value) = value(item) {
+            places.entry(value).or_insert(at);
+        }
+    }
+    places
+}
+
+fn merge_item(
+    at: At<'_>,
+    key: &str,
+    doc: &mut Vec<Value>,
+    places: &mut HashMap<Value, usize>,
+    patch: Value,
+) -> Result<(), PatchError> {
     let value = patch.get(key).ok_or_else(|| no_merge_key(&patch, key))?;
-    let Some(slot) = doc.iter_mut().find(|item| item.get(key) == Some(value)) else {
+    let Some(slot) = places.get(value).and_then(|at| doc.get_mut(*at)) else {
+        places.insert(value.clone(), doc.len());
         doc.push(patch);
         return Ok(());
     };
@@ -157,16 +179,18 @@ fn arrange(kind: Items<'_>, merged: Vec<Value>, order: &[Value], doc: &[Value]) 
     {
         return Err(no_merge_key(keyless, key));
     }
-    let place = |list: &[Value], item: &Value| match kind {
-        Items::Scalars => list.iter().position(|other| other == item),
-        Items::Maps(key) => list.iter().position(|other| other.get(key) == item.get(key)),
+    let name = |item: &Value| match kind {
+        Items::Scalars => Some(item.clone()),
+        Items::Maps(key) => item.get(key).cloned(),
     };
+    let (in_order, in_doc) = (places(order, name), places(doc, name));
+    let place = |places: &HashMap<Value, usize>, item: &Value| places.get(&name(item)?).copied();
     let mut ordered = Vec::new();
     let mut rest = Vec::new();
     for item in merged {
-        match place(order, &item) {
-            Some(at) => ordered.push((at, place(doc, &item), item)),
-            None => rest.push((place(doc, &item), item)),
+        match place(&in_order, &item) {
+            Some(at) => ordered.push((at, place(&in_doc, &item), item)),
+            None => rest.push((place(&in_doc, &item), item)),
         }
     }
     ordered.sort_by_key(|(at, _, _)| *at);
@@ -194,13 +218,19 @@ fn check_order(key: Option<&str>, patch: &[Value], order: &[Value]) -> Result<()
     if patch.is_empty() || order.is_empty() {
         return Ok(());
     }
+    if let Some(key) = key
+        && let Some(keyless) = order.iter().find(|item| item.get(key).is_none())
+        && patch.iter().any(|item| item.get(DIRECTIVE).is_none())
+    {
+        return Err(no_merge_key(keyless, key));
+    }
     let mut places = order.iter();
     for item in patch.iter().filter(|item| item.get(DIRECTIVE).is_none()) {
         let found = match key {
             None => places.any(|place| place == item),
             Some(key) => {
-                if let Some(keyless) = std::iter::once(item).chain(order).find(|item| item.get(key).is_none()) {
-                    return Err(no_merge_key(keyless, key));
+                if item.get(key).is_none() {
+                    return Err(no_merge_key(item, key));
                 }
                 places.any(|place| place.get(key) == item.get(key))
             }

@@ -1,27 +1,38 @@
 //! Whether rules take in other rules, and what is missing if not.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use super::Rule;
-use super::rule::path_covers;
+use super::lookup::{Lookup, Permission};
 
 /// How many single permissions a check looks at before it gives up. The largest roles in use have some thousands.
 const MOST_PERMISSIONS: usize = 250_000;
+/// How many rules it looks at for them: there may be many of the same resource.
+const MOST_LOOKED_AT: usize = 4_000_000;
 
 /// The single permissions (one verb on one resource, name or path) among `wanted` that no rule of `held` covers, in the
 /// order in which they were found. Upstream's reading: each must be covered by one rule as a whole.
 pub fn missing(held: &[Rule], wanted: &[Rule]) -> Result<Vec<Rule>, TooLarge> {
+    let mut holds = Lookup::default();
+    for rule in held {
+        holds.add(rule, ());
+    }
     let mut missing = Vec::new();
-    let mut seen = 0_usize;
+    let (mut permissions, mut looked_at) = (0_usize, 0_usize);
     for rule in wanted {
-        if held.iter().any(|h| h.covers(rule)) {
+        if holds.has_whole(rule, &mut looked_at) {
             continue;
         }
-        for permission in breakdown(rule) {
-            seen += 1;
-            if seen > MOST_PERMISSIONS {
+        for single in breakdown(rule) {
+            permissions += 1;
+            let every = single.every();
+            let is_held = holds.find(&single.permission(every.as_deref()), &mut looked_at).is_some();
+            if permissions > MOST_PERMISSIONS || looked_at > MOST_LOOKED_AT {
                 return Err(TooLarge);
             }
-            if !held.iter().any(|h| h.covers(&permission)) {
-                missing.push(permission);
+            if !is_held {
+                missing.push(single.to_rule());
             }
         }
     }
@@ -33,88 +44,95 @@ pub fn missing(held: &[Rule], wanted: &[Rule]) -> Result<Vec<Rule>, TooLarge> {
 #[error("the rules spell out more than {MOST_PERMISSIONS} permissions, too many to check")]
 pub struct TooLarge;
 
+/// One verb on one resource, name or path, of a rule.
+#[derive(Clone, Copy)]
+enum Single<'r> {
+    Resource { group: &'r str, resource: &'r str, verb: &'r str, name: Option<&'r str> },
+    Path { path: &'r str, verb: &'r str },
+}
+
 /// A rule as single permissions, made one at a time.
-pub fn breakdown(rule: &Rule) -> impl Iterator<Item = Rule> {
-    let one = |text: &String| vec![text.clone()];
-    let named = move |group, resource, verb, name: Option<&String>| Rule {
-        api_groups: one(group),
-        resources: one(resource),
-        verbs: one(verb),
-        resource_names: name.map(one).unwrap_or_default(),
-        ..Rule::default()
-    };
+fn breakdown(rule: &Rule) -> impl Iterator<Item = Single<'_>> {
     let names = move || {
         let unnamed = if rule.resource_names.is_empty() { Some(None) } else { None };
-        unnamed.into_iter().chain(rule.resource_names.iter().map(Some))
+        unnamed.into_iter().chain(rule.resource_names.iter().map(|name| Some(name.as_str())))
     };
     let resources = rule.api_groups.iter().flat_map(move |group| {
         rule.resources.iter().flat_map(move |resource| {
-            rule.verbs.iter().flat_map(move |verb| names().map(move |name| named(group, resource, verb, name)))
+            rule.verbs
+                .iter()
+                .flat_map(move |verb| names().map(move |name| Single::Resource { group, resource, verb, name }))
         })
     });
-    let paths = rule.non_resource_urls.iter().flat_map(move |url| {
-        let each = move |verb| Rule { non_resource_urls: one(url), verbs: one(verb), ..Rule::default() };
-        rule.verbs.iter().map(each)
-    });
+    let paths = rule
+        .non_resource_urls
+        .iter()
+        .flat_map(move |path| rule.verbs.iter().map(move |verb| Single::Path { path, verb }));
     resources.chain(paths)
+}
+
+impl<'r> Single<'r> {
+    /// The subresource of every resource: `*/scale`.
+    fn every(self) -> Option<String> {
+        match self {
+            Self::Resource { resource, .. } => {
+                resource.split_once('/').map(|(_, subresource)| format!("*/{subresource}"))
+            }
+            Self::Path { .. } => None,
+        }
+    }
+
+    fn permission<'a>(self, every: Option<&'a str>) -> Permission<'a>
+    where
+        'r: 'a,
+    {
+        match self {
+            Self::Resource { group, resource, verb, name } => {
+                Permission::Resource { verb, group, resources: [Some("*"), Some(resource), every], name }
+            }
+            Self::Path { path, verb } => Permission::Path { verb, path },
+        }
+    }
+
+    fn to_rule(self) -> Rule {
+        let one = |text: &str| vec![text.to_owned()];
+        match self {
+            Self::Resource { group, resource, verb, name } => Rule {
+                api_groups: one(group),
+                resources: one(resource),
+                verbs: one(verb),
+                resource_names: name.map(one).unwrap_or_default(),
+                ..Rule::default()
+            },
+            Self::Path { path, verb } => Rule { non_resource_urls: one(path), verbs: one(verb), ..Rule::default() },
+        }
+    }
 }
 
 /// Puts together what differs only in its verbs; the order of first appearance stays.
 pub fn compacted(rules: Vec<Rule>) -> Vec<Rule> {
     let mut out: Vec<Rule> = Vec::new();
+    // By what may not differ: groups, resources and names.
+    let mut places: HashMap<[Vec<String>; 3], usize> = HashMap::new();
     for rule in rules {
-        let simple = rule.non_resource_urls.is_empty();
-        let same = |other: &&mut Rule| {
-            other.non_resource_urls.is_empty()
-                && other.api_groups == rule.api_groups
-                && other.resources == rule.resources
-                && other.resource_names == rule.resource_names
-        };
-        // Permissions come in order of their resource, so a match is the last one or a few before it.
-        match out.iter_mut().rev().find(same).filter(|_| simple) {
-            Some(other) => other.verbs.extend(rule.verbs),
-            None => out.push(rule),
+        if !rule.non_resource_urls.is_empty() {
+            out.push(rule);
+            continue;
+        }
+        let key = [rule.api_groups.clone(), rule.resources.clone(), rule.resource_names.clone()];
+        match places.entry(key) {
+            Entry::Occupied(place) => {
+                if let Some(same) = out.get_mut(*place.get()) {
+                    same.verbs.extend(rule.verbs);
+                }
+            }
+            Entry::Vacant(place) => {
+                place.insert(out.len());
+                out.push(rule);
+            }
         }
     }
     out
-}
-
-impl Rule {
-    /// Whether this rule takes in all of another; a rule of several permissions may still be covered by several.
-    fn covers(&self, permission: &Rule) -> bool {
-        has_all_or_star(&self.verbs, &permission.verbs)
-            && has_all_or_star(&self.api_groups, &permission.api_groups)
-            && self.covers_resources(&permission.resources)
-            && self.covers_names(&permission.resource_names)
-            && permission.non_resource_urls.iter().all(|path| self.covers_path(path))
-    }
-
-    fn covers_resources(&self, resources: &[String]) -> bool {
-        let has = |wanted: &str| self.resources.iter().any(|r| r == wanted);
-        has("*")
-            || resources.iter().all(|resource| {
-                has(resource)
-                    || resource.split_once('/').is_some_and(|(_, subresource)| {
-                        self.resources.iter().any(|r| r.strip_prefix("*/") == Some(subresource))
-                    })
-            })
-    }
-
-    fn covers_names(&self, names: &[String]) -> bool {
-        self.resource_names.is_empty() || !names.is_empty() && has_all(&self.resource_names, names)
-    }
-
-    fn covers_path(&self, path: &str) -> bool {
-        self.non_resource_urls.iter().any(|own| path_covers(own, path))
-    }
-}
-
-fn has_all_or_star(list: &[String], wanted: &[String]) -> bool {
-    list.iter().any(|item| item == "*") || has_all(list, wanted)
-}
-
-fn has_all(list: &[String], wanted: &[String]) -> bool {
-    wanted.iter().all(|item| list.contains(item))
 }
 
 #[cfg(test)]

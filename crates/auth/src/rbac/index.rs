@@ -4,13 +4,13 @@ mod table;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use pawl_meta::go;
 use pawl_meta::object::Meta;
 use serde_json::Value;
 
-use self::table::{Table, Wanted};
+use self::table::{Bound, Table, Wanted};
 use super::rule::Rule;
 use crate::{Attributes, Authorizer, Decision, User, names};
 
@@ -32,7 +32,7 @@ pub struct UserRules {
 }
 
 /// Roles and bindings, kept current by the events of a watch. Shared between threads; a decision holds a read lock for
-/// about a microsecond.
+/// about a microsecond: what takes longer, as reading a role or making a table, is done without it.
 #[derive(Default)]
 pub struct Index {
     state: RwLock<State>,
@@ -58,8 +58,9 @@ struct Scope {
 struct Subjected {
     /// Sorted by name.
     bindings: Vec<Arc<Binding>>,
-    /// What they allow, made when it is first asked for.
-    table: OnceLock<Table>,
+    /// What they allow, made when it is first asked for. Who makes it holds on to this one: when the bindings change
+    /// meanwhile, another takes its place.
+    table: Arc<OnceLock<Table>>,
 }
 
 struct Binding {
@@ -105,32 +106,31 @@ impl Index {
 
     /// Takes in one event: an object appeared (no `old`), changed, or went away (no `new`).
     pub fn apply(&self, kind: Kind, old: Option<&Value>, new: Option<&Value>) {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let Some(named) = new.or(old) else { return };
         let namespace = match kind {
             Kind::Role | Kind::RoleBinding => named.namespace(),
             Kind::ClusterRole | Kind::ClusterRoleBinding => "",
         };
         match kind {
-            Kind::Role | Kind::ClusterRole => state.put_role(namespace, named.name(), new.map(Rule::all_of)),
+            Kind::Role | Kind::ClusterRole => {
+                let rules = new.map(|role| Arc::from(Rule::all_of(role)));
+                self.write().put_role(namespace, named.name(), rules);
+            }
             Kind::RoleBinding | Kind::ClusterRoleBinding => {
-                state.put_binding(namespace, named.name(), new.map(|binding| Binding::parse(binding, namespace)));
+                let binding = new.map(|binding| Binding::parse(binding, namespace));
+                self.write().put_binding(namespace, named.name(), binding);
             }
         }
     }
 
     /// What a user may do in a namespace (the empty one: at the cluster scope), binding by binding in order of names.
     pub fn rules_for(&self, user: &User, namespace: &str) -> UserRules {
-        let state = self.read();
         let mut found = UserRules::default();
-        for scope in state.scopes_of(namespace) {
-            let bindings = scope.of(user).flat_map(|subject| &subject.bindings);
-            let bindings: BTreeMap<&str, &Arc<Binding>> = bindings.map(|b| (b.name.as_str(), b)).collect();
-            for binding in bindings.into_values() {
-                match state.rules_of(binding) {
-                    Some(rules) => found.rules.extend_from_slice(rules),
-                    None => found.problems.push(binding.missing_role()),
-                }
+        let bound = self.read().bound(user, namespace);
+        for (binding, rules) in bound {
+            match rules {
+                Some(rules) => found.rules.extend_from_slice(&rules),
+                None => found.problems.push(binding.missing_role()),
             }
         }
         found
@@ -138,7 +138,12 @@ impl Index {
 
     /// The rules behind a reference from a binding in this namespace. `None` when there is no such role.
     pub fn role_rules(&self, role_kind: &str, role_name: &str, namespace: &str) -> Option<Vec<Rule>> {
-        self.read().role(role_kind, role_name, namespace).map(<[Rule]>::to_vec)
+        let rules = self.read().role(role_kind, role_name, namespace).cloned();
+        rules.map(|rules| rules.to_vec())
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read(&self) -> RwLockReadGuard<'_, State> {
@@ -148,18 +153,31 @@ impl Index {
 
 impl Authorizer for Index {
     fn authorize(&self, asked: &Attributes<'_>) -> Decision {
-        let state = self.read();
         let wanted = Wanted::new(asked);
-        let mut missing = BTreeSet::new();
-        for subject in state.scopes_of(asked.namespace).flat_map(|scope| scope.of(asked.user)) {
-            let table = subject.table.get_or_init(|| state.table_of(subject));
-            if let Some(binding) = table.allowing(&wanted) {
-                return Decision::Allow { reason: binding.reason(asked.user) };
-            }
-            missing.extend(table.missing.iter().map(String::as_str));
+        loop {
+            let unmade = {
+                let state = self.read();
+                let mut missing = BTreeSet::new();
+                let mut subjects = state.scopes_of(asked.namespace).flat_map(|scope| scope.of(asked.user));
+                loop {
+                    let Some(subject) = subjects.next() else { return refusal(missing) };
+                    let Some(table) = subject.table.get() else {
+                        break (Arc::clone(&subject.table), state.bound_to(subject));
+                    };
+                    if let Some(binding) = table.allowing(&wanted) {
+                        return Decision::Allow { reason: binding.reason(asked.user) };
+                    }
+                    missing.extend(table.missing());
+                }
+            };
+            let (table, bound) = unmade;
+            table.get_or_init(|| Table::new(&bound));
         }
-        Decision::NoOpinion { reason: if missing.is_empty() { String::new() } else { missing_reason(missing) } }
     }
+}
+
+fn refusal(missing: BTreeSet<&str>) -> Decision {
+    Decision::NoOpinion { reason: if missing.is_empty() { String::new() } else { missing_reason(missing) } }
 }
 
 impl State {
@@ -169,29 +187,33 @@ impl State {
         self.scopes.get("").into_iter().chain(local)
     }
 
-    fn table_of(&self, subject: &Subjected) -> Table {
-        let mut table = Table::default();
-        for binding in &subject.bindings {
-            match self.rules_of(binding) {
-                Some(rules) => table.add(rules, binding),
-                None => table.missing.push(binding.missing_role()),
-            }
+    /// The bindings of a user, the cluster's first, each once and in order of names.
+    fn bound(&self, user: &User, namespace: &str) -> Vec<Bound> {
+        let mut bound = Vec::new();
+        for scope in self.scopes_of(namespace) {
+            let bindings = scope.of(user).flat_map(|subject| &subject.bindings);
+            let bindings: BTreeMap<&str, &Arc<Binding>> = bindings.map(|b| (b.name.as_str(), b)).collect();
+            bound.extend(bindings.into_values().map(|binding| (Arc::clone(binding), self.rules_of(binding))));
         }
-        table
+        bound
     }
 
-    fn rules_of(&self, binding: &Binding) -> Option<&[Rule]> {
-        self.role(&binding.role_kind, &binding.role_name, &binding.namespace)
+    fn bound_to(&self, subject: &Subjected) -> Vec<Bound> {
+        subject.bindings.iter().map(|binding| (Arc::clone(binding), self.rules_of(binding))).collect()
     }
 
-    fn role(&self, kind: &str, name: &str, namespace: &str) -> Option<&[Rule]> {
+    fn rules_of(&self, binding: &Binding) -> Option<Arc<[Rule]>> {
+        self.role(&binding.role_kind, &binding.role_name, &binding.namespace).cloned()
+    }
+
+    fn role(&self, kind: &str, name: &str, namespace: &str) -> Option<&Arc<[Rule]>> {
         let namespace = match kind {
             "ClusterRole" => "",
             // A Role is never found at the cluster scope, where ClusterRoles are kept.
             "Role" if !namespace.is_empty() => namespace,
             _ => return None,
         };
-        self.roles.get(namespace)?.get(name).map(AsRef::as_ref)
+        self.roles.get(namespace)?.get(name)
     }
 
     /// Forgets what was made of a role that has changed, wherever it is bound.
@@ -203,11 +225,11 @@ impl State {
         }
     }
 
-    fn put_role(&mut self, namespace: &str, name: &str, rules: Option<Vec<Rule>>) {
+    fn put_role(&mut self, namespace: &str, name: &str, rules: Option<Arc<[Rule]>>) {
         self.forget(namespace, name);
         match rules {
             Some(rules) => {
-                self.roles.entry(namespace.to_owned()).or_default().insert(name.to_owned(), rules.into());
+                self.roles.entry(namespace.to_owned()).or_default().insert(name.to_owned(), rules);
             }
             None => {
                 if let Some(roles) = self.roles.get_mut(namespace) {
@@ -242,7 +264,7 @@ impl Scope {
             };
             let at = subject.bindings.partition_point(|other| other.name < binding.name);
             subject.bindings.insert(at, Arc::clone(&binding));
-            subject.table = OnceLock::new();
+            subject.table = Arc::default();
         }
         self.bindings.insert(binding.name.clone(), binding);
     }
@@ -253,7 +275,7 @@ impl Scope {
             let Some((map, key)) = self.subjects_of(target) else { continue };
             if let Some(subject) = map.get_mut(key) {
                 subject.bindings.retain(|other| other.name != name);
-                subject.table = OnceLock::new();
+                subject.table = Arc::default();
                 if subject.bindings.is_empty() {
                     map.remove(key);
                 }
@@ -267,7 +289,7 @@ impl Scope {
         for target in bindings.iter().flat_map(|binding| binding.targets()) {
             let Some((map, key)) = self.subjects_of(target) else { continue };
             if let Some(subject) = map.get_mut(key) {
-                subject.table = OnceLock::new();
+                subject.table = Arc::default();
             }
         }
     }

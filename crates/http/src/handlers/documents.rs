@@ -11,9 +11,6 @@ use crate::{negotiation, respond};
 
 pub(crate) async fn answer(api: &Api, call: &Call) -> Result<Response<Body>, Status> {
     let path = call.info.path.as_str();
-    if let Some(response) = api.health.answer(path, &call.query) {
-        return Ok(response);
-    }
     let found = match path.trim_end_matches('/') {
         "/version" => Some(Found::Version),
         // These stand under one name only.
@@ -36,7 +33,8 @@ pub(crate) async fn answer(api: &Api, call: &Call) -> Result<Response<Body>, Sta
             call.document_in(Media::Json, &api.version)
         }
         Found::Metrics => {
-            let body = Body::from(api.metrics.text(&api.registry.table()));
+            let refuses_writes = api.registry.storage().kv().health().is_err();
+            let body = Body::from(api.metrics.text(&api.registry.table(), refuses_writes));
             respond::with(200, "text/plain; version=0.0.4; charset=utf-8; escaping=underscores", body)
         }
         Found::Keys(keys) => respond::with(200, "application/jwk-set+json", Body::from(keys)),

@@ -16,6 +16,9 @@ use crate::respond;
 
 pub(super) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Result<Response<Body>, Status> {
     let (subresource, name) = (call.info.subresource.as_str(), call.info.name.as_str());
+    if matches!(subresource, "exec" | "attach" | "portforward") {
+        api.access.may_connect(&call.cx.user, served, &call.info)?;
+    }
     if subresource == "log" {
         check_log_options(name, &call.query)?;
     }

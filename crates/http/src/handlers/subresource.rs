@@ -13,13 +13,7 @@ use crate::body::Body;
 use crate::options::{WriteOptions, manager};
 
 pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Response<Body>, Status> {
-    let Some(subresource) = served.resource.subresource(&call.info.subresource) else {
-        return Err(Status::no_such_resource());
-    };
-    if !subresource.verbs.iter().any(|v| *v == call.info.verb) {
-        return Err(Status::method_not_allowed());
-    }
-    match (subresource.name.as_str(), call.info.verb.as_str()) {
+    match (call.info.subresource.as_str(), call.info.verb.as_str()) {
         ("scale", _) => scale(api, served, call).await,
         ("log" | "exec" | "attach" | "portforward" | "proxy", _) => node::answer(api, served, call).await,
         ("status" | "finalize" | "approval" | "ephemeralcontainers" | "resize", verb) => match verb {

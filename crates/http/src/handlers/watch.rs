@@ -14,7 +14,7 @@ use crate::api::{Api, Call};
 use crate::audit::Trail;
 use crate::body::Body;
 use crate::health::Stopping;
-use crate::metrics::InFlight;
+use crate::metrics::{InFlight, Labels};
 use crate::negotiation::{Form, Media};
 use crate::options::ListOptions;
 use crate::render::{IncludeObject, WatchRenderer};
@@ -22,6 +22,9 @@ use crate::respond;
 
 /// The media types of streams.
 const STREAMS: &str = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+
+/// Nobody watches for longer, whatever they say: times beyond what a clock can tell must not be asked of one.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Result<Response<Body>, Status> {
     let accepted = api.accepted(call)?;
@@ -32,7 +35,7 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Resu
     let timeout = match options.timeout_seconds {
         Some(seconds) => Duration::from_secs(seconds),
         // Spread over a while, so that watches do not all come back at once.
-        None => api.limits.min_watch_timeout.mul_f64(1.0 + fraction()),
+        None => api.limits.min_watch_timeout.min(LONGEST).mul_f64(1.0 + fraction()),
     };
     if accepted.form == Form::Table {
         IncludeObject::check(call.query.get("includeObject"))?;
@@ -46,13 +49,15 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Resu
         Err(status) if status.code == 410 => Source::Error(Some(status)),
         Err(status) => return Err(status),
     };
+    let table = api.registry.table();
+    let labels = Labels::of(&table, &call.info);
     let state = State {
         source,
         renderer,
-        ends: Instant::now() + timeout,
+        ends: Instant::now() + timeout.min(LONGEST),
         stop: api.health.stopping(),
-        counter: api.metrics.watch_events(&call.info),
-        _in_flight: api.metrics.start(&call.info),
+        counter: api.metrics.watch_events(&labels),
+        _in_flight: api.metrics.start(&call.info, &labels),
         _trail: call.trail.clone(),
     };
     Ok(respond::with(200, content_type, Body::Stream(Box::pin(stream::unfold(state, next)))))

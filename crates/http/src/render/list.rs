@@ -27,6 +27,8 @@ pub fn list(
     include: IncludeObject,
     gzip: bool,
 ) -> Result<(Body, bool), Status> {
+    let size: usize = page.entries.iter().map(|e| e.weight()).sum();
+    let partial = accepted.form == Form::MetadataList;
     match accepted.form {
         Form::Metadata => {
             return Err(Status::not_acceptable(format!(
@@ -34,27 +36,36 @@ pub fn list(
                 go_type(served, true)
             )));
         }
-        Form::Table => {
-            let rows: Vec<_> = page.entries.iter().filter_map(|e| Some((&**e, e.readable()?))).collect();
-            let table = table::table(served, &rows, table::Meta::of_page(&page), accepted, include);
-            return Ok(compress(document(&table, accepted).0, gzip));
-        }
+        Form::Table => return Ok(table_of(served, page, accepted, include, size, gzip)),
         Form::Object | Form::MetadataList => {}
     }
     if accepted.media == Media::Protobuf {
-        return Ok(compress(Bytes::from(protobuf::list(served, &page, accepted)?), gzip));
+        return Ok(body(gathered(protobuf::list(served, page, accepted)?), size, gzip));
     }
-    let partial = accepted.form == Form::MetadataList;
     let (kind, api_version) = match partial {
         false => (served.resource.list_kind(), served.resource.group_version().to_string()),
         true => ("PartialObjectMetadataList".to_owned(), accepted.meta_version().to_owned()),
     };
     let metadata = metadata(&page);
+    let empty = page.entries.is_empty();
+    if accepted.media == Media::Yaml || accepted.pretty {
+        let nothing = if partial { Value::Null } else { json!([]) };
+        let frame = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": nothing});
+        if empty {
+            return Ok((Body::Full(document(&frame, accepted).0), false));
+        }
+        let served = Arc::clone(served);
+        let items = page.entries.into_iter().filter_map(move |entry| {
+            let mut out = Vec::new();
+            write_entry(&mut out, &served, &entry, partial, accepted.beta);
+            serde_json::from_slice(&out).ok()
+        });
+        return Ok(body(gathered(framed(frame, "items", items, accepted)), size, gzip));
+    }
     let head = format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":");
-    if partial && page.entries.is_empty() {
+    if partial && empty {
         return Ok((Body::from(format!("{head}null}}\n")), false));
     }
-    let size: usize = page.entries.iter().map(|e| e.weight()).sum();
     let chunks = Chunks {
         served: Arc::clone(served),
         entries: page.entries.into_iter(),
@@ -64,18 +75,101 @@ pub fn list(
         first: true,
         done: false,
     };
-    if accepted.media == Media::Yaml || accepted.pretty {
-        let bytes: Vec<u8> = chunks.flatten().collect();
-        let value: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-        return Ok(compress(document(&value, accepted).0, gzip));
+    Ok(body(chunks, size, gzip))
+}
+
+/// The table of a page.
+fn table_of(
+    served: &Arc<Served>,
+    page: Page,
+    accepted: Accepted,
+    include: IncludeObject,
+    size: usize,
+    gzip: bool,
+) -> (Body, bool) {
+    let frame = Value::Object(table::frame(served, table::Meta::of_page(&page), accepted));
+    let entries = table::arranged(served, page.entries);
+    if entries.is_empty() {
+        return (Body::Full(document(&frame, accepted).0), false);
     }
-    if gzip && size > GZIP_FROM {
-        return Ok((Body::Stream(Box::pin(stream::iter(Gzip::new(chunks)))), true));
+    let served = Arc::clone(served);
+    let rows = entries
+        .into_iter()
+        .filter_map(move |entry| Some(table::row(&served, &entry, entry.readable()?, accepted, include)));
+    body(gathered(framed(frame, "rows", rows, accepted)), size, gzip)
+}
+
+/// Stands for the items in a document that is to be cut there.
+const MARK: &str = "pawl:items";
+
+/// A document with one long list in it, written piece by piece.
+fn framed(
+    mut frame: Value,
+    field: &str,
+    items: impl Iterator<Item = Value> + Send + 'static,
+    accepted: Accepted,
+) -> impl Iterator<Item = Vec<u8>> + Send + 'static {
+    if let Some(frame) = frame.as_object_mut() {
+        frame.insert(field.to_owned(), json!([MARK]));
     }
+    let yaml = accepted.media == Media::Yaml;
+    let (mark, between) = match (yaml, accepted.pretty) {
+        (true, _) => (format!("- {MARK}\n"), ""),
+        (false, true) => (format!("\"{MARK}\""), ",\n    "),
+        (false, false) => (format!("\"{MARK}\""), ","),
+    };
+    let text = document(&frame, Accepted { media: if yaml { Media::Yaml } else { Media::Json }, ..accepted }).0;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let (head, end) = text.split_once(&mark).unwrap_or((&text, ""));
+    let (head, end) = (head.as_bytes().to_vec(), end.as_bytes().to_vec());
+    let items = items.enumerate().map(move |(index, item)| {
+        let before = if index == 0 { "" } else { between };
+        match (yaml, accepted.pretty) {
+            (true, _) => pawl_schema::yaml::emit(&Value::Array(vec![item])).into_bytes(),
+            // Text has no line breaks in JSON, so each is one of the layout.
+            (false, true) => {
+                let text = serde_json::to_string_pretty(&item).unwrap_or_default();
+                format!("{before}{}", text.replace('\n', "\n    ")).into_bytes()
+            }
+            (false, false) => format!("{before}{item}").into_bytes(),
+        }
+    });
+    std::iter::once(head).chain(items).chain(std::iter::once(end))
+}
+
+/// Small pieces put together to larger ones.
+fn gathered(mut pieces: impl Iterator<Item = Vec<u8>> + Send + 'static) -> impl Iterator<Item = Vec<u8>> + Send {
+    std::iter::from_fn(move || {
+        let mut out = pieces.next()?;
+        while out.len() < CHUNK {
+            match pieces.next() {
+                Some(piece) => out.extend_from_slice(&piece),
+                None => break,
+            }
+        }
+        Some(out)
+    })
+}
+
+/// What is small is sent as a whole, everything else as it is read.
+fn body(chunks: impl Iterator<Item = Vec<u8>> + Send + 'static, size: usize, gzip: bool) -> (Body, bool) {
     if size < CHUNK {
-        return Ok((Body::from(chunks.flatten().collect::<Vec<u8>>()), false));
+        return compress(Bytes::from(chunks.flatten().collect::<Vec<u8>>()), gzip);
     }
-    Ok((Body::Stream(Box::pin(stream::iter(chunks.map(Bytes::from)))), false))
+    if gzip {
+        return (Body::Stream(Box::pin(stream::iter(Gzip::new(chunks)))), true);
+    }
+    (Body::Stream(Box::pin(stream::iter(chunks.map(Bytes::from)))), false)
+}
+
+fn write_entry(out: &mut Vec<u8>, served: &Served, entry: &Entry, partial: bool, beta: bool) {
+    // The registry refuses lists with unreadable objects in them.
+    let Some(readable) = entry.readable() else { return };
+    if partial {
+        write_metadata(out, entry, readable, beta);
+    } else {
+        write_item(out, served, entry, readable);
+    }
 }
 
 /// The metadata of a list: where it stands, and how it goes on.
@@ -120,16 +214,10 @@ impl Iterator for Chunks {
                 out.extend_from_slice(b"]}\n");
                 break;
             };
-            // The registry refuses lists with unreadable objects in them.
-            let Some(readable) = entry.readable() else { continue };
             if !std::mem::take(&mut self.first) {
                 out.push(b',');
             }
-            if self.partial {
-                write_metadata(&mut out, &entry, readable, self.beta);
-            } else {
-                write_item(&mut out, &self.served, &entry, readable);
-            }
+            write_entry(&mut out, &self.served, &entry, self.partial, self.beta);
         }
         Some(out)
     }

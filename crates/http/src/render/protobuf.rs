@@ -1,9 +1,12 @@
 //! Answers in protobuf: objects, lists and bookmarks.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use pawl_meta::Status;
 use pawl_meta::object::Object;
-use pawl_protobuf::{append_message, seal};
-use pawl_registry::{Entry, Page, Readable, Served, api_type, protobuf};
+use pawl_protobuf::{SEAL_END, append_message, begin_seal, field_len, seal};
+use pawl_registry::{Entry, Messages, Page, Readable, Served, api_type, protobuf};
 use pawl_schema::TypeRef;
 use serde_json::{Map, Value, json};
 
@@ -18,42 +21,59 @@ pub(super) fn object(
     accepted: Accepted,
 ) -> Result<Vec<u8>, Status> {
     if accepted.form == Form::Object {
-        let raw = served.message_of(entry, readable).map_err(Status::internal)?;
+        let raw = served.message_of(entry, readable, true).map_err(Status::internal)?;
         return Ok(seal(&served.resource.group_version().to_string(), &served.resource.facts.kind, &raw));
     }
     let raw = encode(named("meta.v1.PartialObjectMetadata")?, &only_metadata(served, entry, readable))?;
     Ok(seal(accepted.meta_version(), "PartialObjectMetadata", &raw))
 }
 
-/// A page of a list in its envelope.
-pub(super) fn list(served: &Served, page: &Page, accepted: Accepted) -> Result<Vec<u8>, Status> {
+/// A page of a list in its envelope, piece by piece: the head, a piece for every object, the end.
+pub(super) fn list(
+    served: &Arc<Served>,
+    page: Page,
+    accepted: Accepted,
+) -> Result<impl Iterator<Item = Vec<u8>> + Send + 'static, Status> {
     let partial = accepted.form == Form::MetadataList;
     // The beta of this one list has its two fields the other way round.
     let beta = partial && accepted.beta;
-    let items = if beta { 1 } else { 2 };
-    let Value::Object(metadata) = list_metadata(page) else { return Err(Status::internal("no list metadata")) };
+    let number = if beta { 1 } else { 2 };
+    let Value::Object(metadata) = list_metadata(&page) else { return Err(Status::internal("no list metadata")) };
     let metadata = encode(named("meta.v1.ListMeta")?, &metadata)?;
-    let mut raw = Vec::new();
-    if !beta {
-        append_message(1, &metadata, &mut raw);
-    }
     let metadata_only = named("meta.v1.PartialObjectMetadata")?;
+    let keep = Messages::are_kept(page.entries.iter().map(|entry| entry.weight()).sum());
+    let served = Arc::clone(served);
+    let message = move |served: &Served, entry: &Entry| -> Result<Option<Bytes>, Status> {
+        let Some(readable) = entry.readable() else { return Ok(None) };
+        Ok(Some(match partial {
+            true => Bytes::from(encode(metadata_only, &only_metadata(served, entry, readable))?),
+            false => served.message_of(entry, readable, keep).map_err(Status::internal)?,
+        }))
+    };
+    // The envelope says first how long it is. Most messages are kept once they are made, so making them twice is cheap.
+    let mut length = field_len(metadata.len());
     for entry in &page.entries {
-        let Some(readable) = entry.readable() else { continue };
-        if partial {
-            append_message(items, &encode(metadata_only, &only_metadata(served, entry, readable))?, &mut raw);
-        } else {
-            append_message(items, &served.message_of(entry, readable).map_err(Status::internal)?, &mut raw);
+        length += message(&served, entry)?.map_or(0, |message| field_len(message.len()));
+    }
+    let (mut head, mut end) = (Vec::new(), Vec::new());
+    match partial {
+        true => begin_seal(accepted.meta_version(), "PartialObjectMetadataList", length, &mut head),
+        false => {
+            begin_seal(&served.resource.group_version().to_string(), &served.resource.list_kind(), length, &mut head)
         }
     }
     if beta {
-        append_message(2, &metadata, &mut raw);
-    }
-    Ok(if partial {
-        seal(accepted.meta_version(), "PartialObjectMetadataList", &raw)
+        append_message(2, &metadata, &mut end);
     } else {
-        seal(&served.resource.group_version().to_string(), &served.resource.list_kind(), &raw)
-    })
+        append_message(1, &metadata, &mut head);
+    }
+    end.extend_from_slice(SEAL_END);
+    let items = page.entries.into_iter().filter_map(move |entry| {
+        let mut piece = Vec::new();
+        append_message(number, &message(&served, &entry).ok().flatten()?, &mut piece);
+        Some(piece)
+    });
+    Ok(std::iter::once(head).chain(items).chain(std::iter::once(end)))
 }
 
 /// A bookmark of a resource.

@@ -1,5 +1,7 @@
 //! Tables: what `kubectl get` shows.
 
+use std::sync::Arc;
+
 use pawl_meta::Status;
 use pawl_registry::{Entry, Page, Readable, Served};
 use serde_json::{Map, Value, json};
@@ -65,15 +67,12 @@ impl Meta {
     }
 }
 
-pub(crate) fn table(
-    served: &Served,
-    rows: &[(&Entry, &Readable)],
-    meta: Meta,
-    accepted: Accepted,
-    include: IncludeObject,
-) -> Value {
-    let columns = served.resource.behaviour.columns();
-    let definitions: Vec<Value> = columns
+/// A table without its rows.
+pub(crate) fn frame(served: &Served, meta: Meta, accepted: Accepted) -> Map<String, Value> {
+    let definitions: Vec<Value> = served
+        .resource
+        .behaviour
+        .columns()
         .definitions()
         .iter()
         .map(|c| {
@@ -82,39 +81,69 @@ pub(crate) fn table(
         })
         .collect();
     let api_version = if accepted.beta { "meta.k8s.io/v1beta1" } else { "meta.k8s.io/v1" };
-    let mut objects: Vec<(Value, &Entry, &Readable)> = rows
-        .iter()
-        .map(|(entry, readable)| (Value::Object(readable.object(entry.revision)), *entry, *readable))
-        .collect();
-    objects.sort_by(|(one, _, _), (other, _, _)| columns.order(one, other));
-    let now = pawl_meta::time::unix_now();
-    let rows: Vec<Value> = objects
-        .iter()
-        .map(|(object, entry, readable)| {
-            let mut row = Map::new();
-            row.insert("cells".to_owned(), Value::Array(columns.row(object, now)));
-            let conditions = columns.row_conditions(object);
-            if !conditions.is_empty() {
-                row.insert("conditions".to_owned(), Value::Array(conditions));
-            }
-            let mut bytes = Vec::new();
-            match include {
-                IncludeObject::None => {}
-                IncludeObject::Metadata => super::write_metadata(&mut bytes, entry, readable, accepted.beta),
-                IncludeObject::Object => super::write_object(&mut bytes, served, entry, readable),
-            }
-            let shown =
-                if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap_or(Value::Null) };
-            row.insert("object".to_owned(), shown);
-            Value::Object(row)
-        })
-        .collect();
-    json!({
-        "kind": "Table",
-        "apiVersion": api_version,
-        "metadata": meta.value(),
-        "columnDefinitions": definitions,
-        // An empty table of a kind without columns of its own has no rows at all, as upstream's.
-        "rows": if rows.is_empty() && columns.is_fallback() { Value::Null } else { Value::Array(rows) },
-    })
+    // An empty table of a kind without columns of its own has no rows at all, as upstream's.
+    let rows = if served.resource.behaviour.columns().is_fallback() { Value::Null } else { json!([]) };
+    Map::from_iter([
+        ("kind".to_owned(), json!("Table")),
+        ("apiVersion".to_owned(), json!(api_version)),
+        ("metadata".to_owned(), meta.value()),
+        ("columnDefinitions".to_owned(), Value::Array(definitions)),
+        ("rows".to_owned(), rows),
+    ])
+}
+
+/// The objects of a list in the order of their table's rows.
+pub(crate) fn arranged(served: &Served, entries: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
+    let columns = served.resource.behaviour.columns();
+    if !columns.is_sorted() {
+        return entries;
+    }
+    // Only one object at a time is looked at.
+    let key = |entry: &Arc<Entry>| {
+        let readable = entry.readable();
+        columns.sort_key(&readable.map_or(Value::Null, |readable| Value::Object(readable.object(entry.revision))))
+    };
+    let mut keyed: Vec<_> = entries.into_iter().map(|entry| (key(&entry), entry)).collect();
+    keyed.sort_by(|(one, _), (other, _)| columns.order(one, other));
+    keyed.into_iter().map(|(_, entry)| entry).collect()
+}
+
+/// The row of an object.
+pub(crate) fn row(
+    served: &Served,
+    entry: &Entry,
+    readable: &Readable,
+    accepted: Accepted,
+    include: IncludeObject,
+) -> Value {
+    let columns = served.resource.behaviour.columns();
+    let object = Value::Object(readable.object(entry.revision));
+    let mut row = Map::new();
+    row.insert("cells".to_owned(), Value::Array(columns.row(&object, pawl_meta::time::unix_now())));
+    let conditions = columns.row_conditions(&object);
+    if !conditions.is_empty() {
+        row.insert("conditions".to_owned(), Value::Array(conditions));
+    }
+    let mut bytes = Vec::new();
+    match include {
+        IncludeObject::None => {}
+        IncludeObject::Metadata => super::write_metadata(&mut bytes, entry, readable, accepted.beta),
+        IncludeObject::Object => super::write_object(&mut bytes, served, entry, readable),
+    }
+    let shown = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap_or(Value::Null) };
+    row.insert("object".to_owned(), shown);
+    Value::Object(row)
+}
+
+/// The table of one object.
+pub(crate) fn single(
+    served: &Served,
+    entry: &Entry,
+    readable: &Readable,
+    accepted: Accepted,
+    include: IncludeObject,
+) -> Map<String, Value> {
+    let mut table = frame(served, Meta::of(entry), accepted);
+    table.insert("rows".to_owned(), Value::Array(vec![row(served, entry, readable, accepted, include)]));
+    table
 }

@@ -52,13 +52,12 @@ impl WatchRenderer {
             Form::Object => write_object(out, &self.served, entry, readable),
             Form::Metadata | Form::MetadataList => write_metadata(out, entry, readable, self.accepted.beta),
             Form::Table => {
-                let rows = [(entry, readable)];
-                let mut table = table::table(&self.served, &rows, table::Meta::of(entry), self.accepted, self.include);
-                if let (true, Value::Object(table)) = (self.columns_sent, &mut table) {
+                let mut table = table::single(&self.served, entry, readable, self.accepted, self.include);
+                if self.columns_sent {
                     table.insert("columnDefinitions".to_owned(), Value::Null);
                 }
                 self.columns_sent = true;
-                out.extend_from_slice(table.to_string().as_bytes());
+                out.extend_from_slice(Value::Object(table).to_string().as_bytes());
             }
         }
         out.extend_from_slice(b"}\n");

@@ -4,6 +4,7 @@
 mod expressions;
 
 use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 pub use expressions::{policy_expressions, webhook_expressions};
 use pawl_meta::object::{Meta as _, Object};
@@ -102,8 +103,9 @@ pub fn webhook_review_versions(_cx: &Check<'_>, object: &Object, path: &FieldPat
         errors.required(&at, "must specify one of v1, v1beta1");
         return;
     }
+    let mut seen = HashSet::new();
     for (index, version) in versions.iter().enumerate() {
-        if versions.iter().take(index).any(|earlier| earlier == version) {
+        if !seen.insert(version) {
             errors.invalid(&at.index(index), *version, "duplicate version");
             continue;
         }
@@ -121,7 +123,7 @@ pub fn match_conditions(_cx: &Check<'_>, object: &Object, path: &FieldPath, erro
     if count > 64 {
         errors.too_many(&at, count, 64);
     }
-    let mut names = Vec::new();
+    let mut names = HashSet::new();
     for (index, condition) in read::objects(object, "matchConditions") {
         let at = at.index(index);
         if read::text(condition, "expression").trim().is_empty() {
@@ -133,10 +135,9 @@ pub fn match_conditions(_cx: &Check<'_>, object: &Object, path: &FieldPath, erro
             continue;
         }
         each(formats::qualified_name(name), &at.child("name"), name, errors);
-        if names.contains(&name) {
+        if !names.insert(name) {
             errors.duplicate(&at.child("name"), name);
         }
-        names.push(name);
     }
 }
 
@@ -185,10 +186,11 @@ pub fn rule_resources(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors
 /// The names that a rule is about.
 pub fn rule_resource_names(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let names = read::texts(object, "resourceNames");
+    let mut seen = HashSet::new();
     for (index, name) in names.iter().enumerate() {
         let at = path.child("resourceNames").index(index);
         each(formats::path_segment(name), &at, name, errors);
-        if names.iter().take(index).any(|earlier| earlier == name) {
+        if !seen.insert(name) {
             errors.duplicate(&at, *name);
         }
     }
@@ -265,7 +267,7 @@ pub fn audit_annotations(cx: &Check<'_>, object: &Object, path: &FieldPath, erro
         errors.invalid(&at, json!(annotations), "must not have more than 20 auditAnnotations");
     }
     let policy = cx.root.name();
-    let mut keys = Vec::new();
+    let mut keys = HashSet::new();
     for (index, annotation) in read::objects(object, "auditAnnotations") {
         let at = at.index(index);
         let key = read::text(annotation, "key");
@@ -281,10 +283,9 @@ pub fn audit_annotations(cx: &Check<'_>, object: &Object, path: &FieldPath, erro
         } else if expression.len() > 5 * 1024 {
             errors.required(&at.child("valueExpression"), "must not exceed 5120 bytes in length");
         }
-        if keys.contains(&key) {
+        if !keys.insert(key) {
             errors.duplicate(&at.child("key"), key);
         }
-        keys.push(key);
     }
 }
 
@@ -292,11 +293,12 @@ pub fn audit_annotations(cx: &Check<'_>, object: &Object, path: &FieldPath, erro
 pub fn validation_actions(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let actions = read::map(object, "spec").map(|spec| read::texts(spec, "validationActions")).unwrap_or_default();
     let at = path.child("spec").child("validationActions");
+    let mut seen = HashSet::new();
     for (index, action) in actions.iter().enumerate() {
         if !matches!(*action, "Deny" | "Warn" | "Audit") {
             errors.not_supported(&at.index(index), *action, &["Audit", "Deny", "Warn"]);
         }
-        if actions.iter().take(index).any(|earlier| earlier == action) {
+        if !seen.insert(action) {
             errors.duplicate(&at.index(index), *action);
         }
     }

@@ -1,6 +1,8 @@
 //! What rules cannot say about CertificateSigningRequest: what it asks for, and who may write which part of its status.
 //! Requests and certificates are looked at as PEM; their contents and signatures are not.
 
+use std::collections::HashSet;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pawl_meta::object::{Object, at as value_at};
@@ -76,8 +78,9 @@ pub fn csr_usages(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &m
             errors.not_supported(&at.index(index), *usage, &USAGES);
         }
     }
+    let mut seen = HashSet::new();
     for (index, usage) in usages.iter().enumerate() {
-        if usages.iter().take(index).any(|earlier| earlier == usage) {
+        if !seen.insert(usage) {
             errors.duplicate(&at.index(index), *usage);
         }
     }
@@ -126,7 +129,7 @@ fn labels(text: &str, rule: fn(&str) -> Vec<String>, at: &FieldPath, errors: &mu
 pub fn csr_conditions(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(status) = read::map(object, "status") else { return };
     let at = path.child("status").child("conditions");
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: HashSet<&str> = HashSet::new();
     for (index, condition) in read::objects(status, "conditions") {
         let item = at.index(index);
         let kind = read::text(condition, "type");
@@ -139,13 +142,12 @@ pub fn csr_conditions(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors
             "Denied" => "Approved",
             _ => "-",
         };
-        if seen.contains(&other) {
+        if seen.contains(other) {
             errors.invalid(&at, kind, "Approved and Denied conditions are mutually exclusive");
         }
-        if seen.contains(&kind) {
+        if !seen.insert(kind) {
             errors.duplicate(&item.child("type"), kind);
         }
-        seen.push(kind);
     }
 }
 

@@ -1,6 +1,8 @@
 //! What rules cannot say about the kinds of the cluster itself: namespaces, nodes, leases, events, priority classes,
 //! quotas, limit ranges and flow control.
 
+use std::collections::HashSet;
+
 use pawl_meta::object::Object;
 use pawl_meta::read;
 use pawl_rules::{Check, Errors, FieldPath, formats};
@@ -77,7 +79,7 @@ pub fn namespace_phase(_cx: &Check<'_>, object: &Object, path: &FieldPath, error
 /// The taints of a node; the paths are those of metadata, as they always were.
 pub fn node_taints(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(spec) = read::map(object, "spec") else { return };
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for (index, taint) in read::objects(spec, "taints") {
         let at = path.child("metadata").child("taints").index(index);
         let (key, value, effect) = (read::text(taint, "key"), read::text(taint, "value"), read::text(taint, "effect"));
@@ -94,11 +96,10 @@ pub fn node_taints(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &
                 errors.not_supported(&at.child("effect"), effect, &effects);
             }
         }
-        if seen.contains(&(effect, key)) {
+        if !seen.insert((effect, key)) {
             let shown = json!({"Key": key, "Value": value, "Effect": effect, "TimeAdded": taint.get("timeAdded")});
             errors.duplicate_because(&at, shown, "taints must be unique by key and effect pair");
         }
-        seen.push((effect, key));
     }
 }
 
@@ -196,14 +197,13 @@ pub fn node_pod_ranges_update(_cx: &Check<'_>, new: &Object, old: &Object, path:
 /// The addresses of a node are not repeated.
 pub fn node_addresses(_cx: &Check<'_>, new: &Object, _old: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(status) = read::map(new, "status") else { return };
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for (index, address) in read::objects(status, "addresses") {
         let key = (read::text(address, "type"), read::text(address, "address"));
-        if seen.contains(&key) {
+        if !seen.insert(key) {
             let shown = json!({"Type": key.0, "Address": key.1});
             errors.duplicate(&path.child("status").child("addresses").index(index), shown);
         }
-        seen.push(key);
     }
 }
 

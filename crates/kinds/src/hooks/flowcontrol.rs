@@ -1,6 +1,8 @@
 //! What rules cannot say about FlowSchema and PriorityLevelConfiguration: subjects by kind, wildcards, the shuffle that
 //! deals requests to queues, and the objects that are what they are.
 
+use std::collections::HashSet;
+
 use pawl_meta::object::{Meta as _, Object};
 use pawl_meta::read;
 use pawl_rules::{Check, Errors, FieldPath, formats};
@@ -122,14 +124,13 @@ pub fn flow_urls(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mu
 /// Conditions have a type, each its own.
 pub fn flow_conditions(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(status) = read::map(object, "status") else { return };
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for (index, condition) in read::objects(status, "conditions") {
         let at = path.child("status").child("conditions").index(index).child("type");
         let kind = read::text(condition, "type");
-        if seen.contains(&kind) {
+        if !seen.insert(kind) {
             errors.duplicate(&at, kind);
         }
-        seen.push(kind);
         if kind.is_empty() {
             errors.required(&at, "");
         }

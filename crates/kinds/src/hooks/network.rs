@@ -1,6 +1,8 @@
 //! What rules cannot say about Endpoints, EndpointSlice, Ingress, IngressClass, NetworkPolicy, IPAddress and ServiceCIDR.
 //! Services have a file of their own.
 
+use std::collections::HashSet;
+
 use pawl_meta::object::Object;
 use pawl_meta::read;
 use pawl_rules::{Check, Errors, FieldPath, formats};
@@ -56,17 +58,15 @@ pub fn endpoint_slice_ports(_cx: &Check<'_>, object: &Object, path: &FieldPath, 
         errors.too_many(&at, count, 20000);
         return;
     }
-    let mut names = Vec::new();
+    let mut names = HashSet::new();
     for (index, port) in read::objects(object, "ports") {
         let at = at.index(index);
         let name = read::text(port, "name");
         if !name.is_empty() {
             each(formats::dns1123_label(name), &at.child("name"), name, errors);
         }
-        if names.contains(&name) {
+        if !names.insert(name) {
             errors.duplicate(&at.child("name"), name);
-        } else {
-            names.push(name);
         }
         match read::text(port, "protocol") {
             "TCP" | "UDP" | "SCTP" => {}

@@ -1,6 +1,8 @@
 //! What rules cannot say about Service: fields that depend on its type, addresses that exist in the singular and in the
 //! plural, families, and what an update may change of them. Numbers and addresses themselves are allocated elsewhere.
 
+use std::collections::HashSet;
+
 use pawl_meta::object::Object;
 use pawl_meta::{ErrorKind, FieldError, read};
 use pawl_rules::{Check, Errors, FieldPath, formats};
@@ -281,16 +283,15 @@ fn address_fields_agree(single: &str, addresses: &[&str], at: &FieldPath, errors
 }
 
 fn family_fields(spec: &Object, at: &FieldPath, errors: &mut Errors) {
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for (index, family) in read::texts(spec, "ipFamilies").into_iter().enumerate() {
         let at = at.child("ipFamilies").index(index);
         if !matches!(family, "IPv4" | "IPv6") {
             errors.not_supported(&at, family, &["IPv4", "IPv6"]);
         }
-        if seen.contains(&family) {
+        if !seen.insert(family) {
             errors.duplicate(&at, family);
         }
-        seen.push(family);
     }
     let policy = read::text(spec, "ipFamilyPolicy");
     if read::present(spec, "ipFamilyPolicy")
@@ -349,7 +350,7 @@ fn addresses_fit_families(spec: &Object, addresses: &[&str], at: &FieldPath, err
 /// External addresses are real ones; those that the old object had are only looked at for what they are.
 pub fn service_external_ips(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(spec) = read::map(object, "spec") else { return };
-    let known = old_spec(cx).map(|old| read::texts(old, "externalIPs")).unwrap_or_default();
+    let known: HashSet<&str> = old_spec(cx).map(|old| read::texts(old, "externalIPs")).into_iter().flatten().collect();
     let at = path.child("spec").child("externalIPs");
     for (index, address) in read::texts(spec, "externalIPs").into_iter().enumerate() {
         let at = at.index(index);
@@ -371,21 +372,20 @@ pub fn service_port_numbers(_cx: &Check<'_>, object: &Object, path: &FieldPath, 
             }
         }
     }
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for (index, port) in read::objects(spec, "ports") {
         let key = (read::text(port, "protocol"), read::number(port, "nodePort"));
         if key.1 == 0 {
             continue;
         }
-        if seen.contains(&key) {
+        if !seen.insert(key) {
             errors.duplicate(&at.index(index).child("nodePort"), key.1);
         }
-        seen.push(key);
     }
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for (index, port) in read::objects(spec, "ports") {
         let key = (read::text(port, "protocol"), read::number(port, "port"));
-        if seen.contains(&key) {
+        if !seen.insert(key) {
             errors.push(FieldError {
                 kind: ErrorKind::Duplicate,
                 field: at.index(index).to_string(),
@@ -393,7 +393,6 @@ pub fn service_port_numbers(_cx: &Check<'_>, object: &Object, path: &FieldPath, 
                 detail: String::new(),
             });
         }
-        seen.push(key);
     }
 }
 
@@ -414,7 +413,8 @@ pub fn service_source_ranges(cx: &Check<'_>, object: &Object, path: &FieldPath, 
         if !balanced {
             errors.forbidden(&at, only);
         }
-        let known = old_spec(cx).map(|old| read::texts(old, "loadBalancerSourceRanges")).unwrap_or_default();
+        let known: HashSet<&str> =
+            old_spec(cx).map(|old| read::texts(old, "loadBalancerSourceRanges")).into_iter().flatten().collect();
         for (index, range) in ranges.into_iter().map(str::trim).enumerate() {
             if !known.iter().any(|old| old.trim() == range) {
                 each(formats::cidr(range), &at.index(index), range, errors);

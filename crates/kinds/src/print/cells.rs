@@ -60,9 +60,16 @@ impl Columns for Block {
             .collect()
     }
 
-    fn order(&self, one: &Value, other: &Value) -> Ordering {
-        let (one, other) = (scope(one), scope(other));
-        let mut differences = self.order.iter().map(|key| compare(key.value(one), key.value(other)));
+    fn is_sorted(&self) -> bool {
+        !self.order.is_empty()
+    }
+
+    fn sort_key(&self, object: &Value) -> Vec<Option<Value>> {
+        self.order.iter().map(|key| key.value(scope(object)).map(Cow::into_owned)).collect()
+    }
+
+    fn order(&self, one: &[Option<Value>], other: &[Option<Value>]) -> Ordering {
+        let mut differences = one.iter().zip(other).map(|(one, other)| compare(one.as_ref(), other.as_ref()));
         differences.find(|difference| difference.is_ne()).unwrap_or(Ordering::Equal)
     }
 
@@ -111,15 +118,13 @@ fn scope(object: &Value) -> Scope<'_> {
 }
 
 /// Numbers by size, anything else by its text; absent first.
-fn compare(left: Option<Cow<'_, Value>>, right: Option<Cow<'_, Value>>) -> Ordering {
-    let number = |value: &Option<Cow<'_, Value>>| value.as_ref().map_or(Some(0), |value| value.as_i64());
-    match (number(&left), number(&right)) {
+fn compare(left: Option<&Value>, right: Option<&Value>) -> Ordering {
+    let number = |value: Option<&Value>| value.map_or(Some(0), Value::as_i64);
+    match (number(left), number(right)) {
         (Some(left), Some(right)) => left.cmp(&right),
         _ => {
-            let text = |value: &Option<Cow<'_, Value>>| {
-                value.as_ref().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
-            };
-            text(&left).cmp(&text(&right))
+            let text = |value: Option<&'_ Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+            text(left).cmp(&text(right))
         }
     }
 }

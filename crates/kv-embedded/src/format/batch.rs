@@ -217,6 +217,11 @@ pub struct Operation<'a> {
 }
 
 impl Operation<'_> {
+    /// The revision of the value that this write replaced.
+    pub fn previous_revision(&self) -> Option<Revision> {
+        self.previous.as_ref().map(|(revision, _)| *revision)
+    }
+
     /// The event that told of this write; `None` when the bytes contradict themselves.
     pub fn event(&self, revision: Revision) -> Option<Event> {
         let key = Bytes::copy_from_slice(self.key);

@@ -12,7 +12,7 @@ use bytes::BufMut;
 use pawl_kv::Revision;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-pub use batch::{BatchBuilder, BatchHeader, BatchKind, Operations, compaction};
+pub use batch::{BatchBuilder, BatchHeader, BatchKind, Operation, Operations, compaction};
 pub use snapshot::{BlockHeader, SnapshotEntry, SnapshotHeader};
 
 pub const FORMAT_VERSION: u32 = 1;
@@ -92,6 +92,16 @@ fn read_file_head<const N: usize>(magic: &[u8; 8], bytes: &[u8]) -> Option<[u64;
     })
 }
 
+/// The version of a file that was written by something newer. Every version keeps the size of the head, its checksum and
+/// the place of its version, so that this can be told from damage.
+fn newer_version(magic: &[u8; 8], size: usize, bytes: &[u8]) -> Option<u32> {
+    let head = bytes.get(..size)?;
+    let (covered, checksum) = head.split_last_chunk::<8>()?;
+    let mut read = Reader(covered);
+    let is_ours = read.bytes(8)? == magic && u64::from_le_bytes(*checksum) == xxh3_64_with_seed(covered, 0);
+    read.u32().filter(|version| is_ours && *version > FORMAT_VERSION)
+}
+
 /// The head of a segment file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentHeader {
@@ -119,6 +129,11 @@ impl SegmentHeader {
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let [number, salt, first_revision, previous_end, created] = read_file_head(Self::MAGIC, bytes)?;
         Some(Self { number, salt, first_revision, previous_end, created })
+    }
+
+    /// The version of a segment that a newer format made.
+    pub fn newer_version(bytes: &[u8]) -> Option<u32> {
+        newer_version(Self::MAGIC, Self::SIZE, bytes)
     }
 }
 

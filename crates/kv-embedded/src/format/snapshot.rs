@@ -4,7 +4,7 @@ use bytes::BufMut;
 use pawl_kv::Revision;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::{Reader, file_head, file_head_size, read_file_head, seal, sealed};
+use super::{Reader, file_head, file_head_size, newer_version, read_file_head, seal, sealed};
 
 /// The head of a snapshot file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,11 @@ impl SnapshotHeader {
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let [salt, revision, compacted, entries] = read_file_head(Self::MAGIC, bytes)?;
         Some(Self { salt, revision, compacted, entries })
+    }
+
+    /// The version of a snapshot that a newer format made.
+    pub fn newer_version(bytes: &[u8]) -> Option<u32> {
+        newer_version(Self::MAGIC, Self::SIZE, bytes)
     }
 }
 

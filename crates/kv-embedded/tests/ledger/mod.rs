@@ -1,7 +1,10 @@
 //! A load on a store, and a ledger of everything that anybody was told, to hold against what is there afterwards.
 
+#![allow(dead_code, reason = "every test binary has its own copy and uses a part of it")]
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fastrand::Rng;
@@ -73,6 +76,24 @@ impl Ledger {
         {
             std::panic::resume_unwind(failed.into_panic());
         }
+    }
+
+    /// A store that went on after a fault: what was of unknown outcome has happened by now, or never will.
+    pub async fn settle(&self, store: &Store) {
+        let revision = store.revision().await.unwrap();
+        // History may be cut short while one looks.
+        let events = loop {
+            if let Ok(events) = try_history(store, store.compacted().max(1), revision).await {
+                break events;
+            }
+        };
+        self.0.lock().unwrap().take_in(&events, revision);
+    }
+
+    /// Takes note of an acknowledged write that somebody else made.
+    pub fn tell(&self, revision: Revision, key: &str, value: &str) {
+        let bytes = |text: &str| Bytes::copy_from_slice(text.as_bytes());
+        self.0.lock().unwrap().note(revision, (bytes(key), Some(bytes(value))));
     }
 
     async fn write(self, store: Arc<Store>, mut rng: Rng, name: String, writes: u64) {
@@ -190,14 +211,27 @@ impl Entries {
 
 /// All events of a store after a revision, which must follow each other without a gap.
 pub async fn history(store: &Store, after: Revision, newest: Revision) -> Vec<Event> {
-    let mut watch = store.watch(Bytes::new(), after).await.unwrap();
+    try_history(store, after, newest).await.unwrap()
+}
+
+async fn try_history(store: &Store, after: Revision, newest: Revision) -> pawl_kv::Result<Vec<Event>> {
+    let mut watch = store.watch(Bytes::new(), after).await?;
     let mut events: Vec<Event> = Vec::new();
     while events.last().map_or(after, |event| event.revision) < newest {
-        match watch.next().await.unwrap().unwrap() {
+        match watch.next().await.unwrap()? {
             WatchMessage::Events(more) => events.extend(more),
             WatchMessage::Progress(revision) => panic!("progress to {revision} instead of events"),
         }
     }
     assert!(events.iter().map(|event| event.revision).eq(after + 1..=newest), "a gap in the history");
-    events
+    Ok(events)
+}
+
+/// Waits until a store accepts writes. The cause is gone: it must.
+pub async fn healthy(store: &Store) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while let Err(failure) = store.health() {
+        assert!(Instant::now() < deadline, "the store does not get over it: {failure}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }

@@ -126,7 +126,13 @@ impl Subject {
         let mut start = bytes("/p/");
         let mut seen = Vec::new();
         loop {
-            let request = RangeRequest { start: start.clone(), end: bytes("/p0"), limit: 3, revision: Some(revision) };
+            let request = RangeRequest {
+                start: start.clone(),
+                end: bytes("/p0"),
+                limit: 3,
+                revision: Some(revision),
+                count: true,
+            };
             let page = self.0.range(request).await.map_err(|error| error.to_string())?;
             ensure!(page.revision == revision, "a page of {revision} is of {}", page.revision);
             ensure!(page.items.iter().all(|item| item.value == "before"), "a page holds what came later");
@@ -137,6 +143,8 @@ impl Subject {
             self.create(&format!("{last_number}/new"), "after").await?;
             start = [&last.key[..], b"\0"].concat().into();
             seen.extend(page.items.iter().map(|item| item.key.clone()));
+            let left = Some(10 - seen.len());
+            ensure!(page.remaining == left, "{:?} remain, should be {left:?}", page.remaining);
             if !page.more {
                 break;
             }

@@ -70,7 +70,8 @@ impl Model {
         let all: Vec<KeyValue> = self.at(revision).into_values().filter(|held| inside(&held.key)).collect();
         let more = request.limit > 0 && all.len() > request.limit;
         let limit = if request.limit == 0 { usize::MAX } else { request.limit };
-        Ok(Range { revision, items: all.into_iter().take(limit).collect(), more })
+        let remaining = request.count.then(|| all.len().saturating_sub(limit));
+        Ok(Range { revision, items: all.into_iter().take(limit).collect(), more, remaining })
     }
 
     /// The events that a watch must deliver.

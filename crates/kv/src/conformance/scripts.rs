@@ -156,7 +156,8 @@ impl Player {
             Step::Range { start, end, limit, back } => {
                 let end = if *end == KEYS.len() { Bytes::new() } else { key(*end) };
                 let revision = back.map(|back| self.back(back));
-                self.range(&RangeRequest { start: key(*start), end, limit: *limit, revision }).await
+                self.range(&RangeRequest { start: key(*start), end, limit: *limit, revision, count: start % 2 == 0 })
+                    .await
             }
             Step::Future { ahead } => self.future(self.model.revision() + ahead).await,
             Step::Compact { back } => {

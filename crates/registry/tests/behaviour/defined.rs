@@ -183,7 +183,7 @@ async fn it_has_no_messages_and_goes_as_it_came() {
     let (stage, boats) = with_boats().await;
     stage.create(&boats, new("a", json!({}))).await.unwrap();
     let entry = stage.registry.get(&boats, "n", "a", None).await.unwrap();
-    assert!(boats.message_of(&entry, entry.readable().unwrap()).is_err());
+    assert!(boats.message_of(&entry, entry.readable().unwrap(), true).is_err());
     let row = boats.resource.behaviour.columns().row(&json!({"metadata": {"name": "a"}}), 0);
     assert_eq!(row, [json!("a")]);
     let mut table = (*stage.registry.table()).clone();

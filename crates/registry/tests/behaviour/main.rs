@@ -3,8 +3,11 @@
 
 mod decoders;
 mod defined;
+mod faults;
+mod faulty;
 mod forms;
 mod fuzz;
+mod history;
 mod kinds_of_patches;
 mod patches;
 mod pods;

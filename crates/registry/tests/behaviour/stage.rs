@@ -3,23 +3,36 @@
 use std::sync::Arc;
 
 use pawl_admission::Chain;
+use pawl_kv::Kv;
 use pawl_meta::Status;
 use pawl_meta::object::Object;
 use pawl_registry::{
-    AddressRange, Context, CreateRequest, DeleteRequest, Encoding, Entry, FieldValidation, Identity, PatchKind,
-    PatchRequest, PortRange, Registry, Served, ServiceRanges, Settings,
+    AddressRange, Context, CreateRequest, DeleteRequest, Encoding, Entry, FieldValidation, Identity, Interruption,
+    PatchKind, PatchRequest, PortRange, Registry, Served, ServiceRanges, Settings,
 };
 use serde_json::Value;
 
 pub struct Stage {
     pub registry: Arc<Registry>,
+    /// Ends with the reason once the registry no longer follows its store.
+    pub following: tokio::task::JoinHandle<Interruption>,
     _directory: tempfile::TempDir,
 }
 
 impl Stage {
     pub async fn open() -> Self {
+        Self::on(|store| store).await
+    }
+
+    /// A registry on a store with something around it.
+    pub async fn on(wrap: impl FnOnce(Arc<dyn Kv>) -> Arc<dyn Kv>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = pawl_kv_embedded::Store::open(directory.path(), pawl_kv_embedded::Options::default()).unwrap();
+        Self::over(wrap(store), directory).await
+    }
+
+    /// A registry on a store that lives in a directory.
+    pub async fn over(store: Arc<dyn Kv>, directory: tempfile::TempDir) -> Self {
         let services = ServiceRanges {
             addresses: AddressRange { base: "10.0.0.0".parse().unwrap(), bits: 27 },
             node_ports: PortRange { first: 30000, last: 30049 },
@@ -30,8 +43,8 @@ impl Stage {
             Registry::open(store, Box::new(Identity), pawl_kinds::builtin(), settings).await.unwrap();
         let registry = Arc::new(registry);
         let follower = Arc::clone(&registry);
-        tokio::spawn(async move { follower.follow(revision).await });
-        Self { registry, _directory: directory }
+        let following = tokio::spawn(async move { follower.follow(revision).await });
+        Self { registry, following, _directory: directory }
     }
 
     pub fn served(&self, group: &str, version: &str, plural: &str) -> Arc<Served> {

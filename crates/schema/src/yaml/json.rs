@@ -1,30 +1,53 @@
 //! Documents that are JSON, which is YAML too: read by the faster reader, as long as both read the same in them.
 
+use std::cell::Cell;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
+
+use crate::built;
 
 /// The value of a document that is plainly JSON. `None` for everything that YAML has a say in: keys that are given twice,
 /// numbers that are no integers, and whatever is not JSON.
-pub(super) fn read(text: &str) -> Option<Value> {
+pub(super) fn read(text: &str) -> Result<Option<Value>, TooLarge> {
     if !text.starts_with('{') {
-        return None;
+        return Ok(None);
     }
-    serde_json::from_str::<Plain>(text).ok().map(|plain| plain.0)
-}
-
-struct Plain(Value);
-
-impl<'de> Deserialize<'de> for Plain {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reader).map(Self)
+    let left = Cell::new(Some(built::allowed(text.len())));
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    match Reader(&left).deserialize(&mut deserializer) {
+        Ok(value) => Ok(deserializer.end().ok().map(|()| value)),
+        Err(_) if left.get().is_none() => Err(TooLarge),
+        Err(_) => Ok(None),
     }
 }
 
-struct Reader;
+/// The document would become too large in memory.
+#[derive(Debug, PartialEq)]
+pub(super) struct TooLarge;
 
-impl<'de> Visitor<'de> for Reader {
+/// Reads, and counts down what may still be built.
+#[derive(Clone, Copy)]
+struct Reader<'c>(&'c Cell<Option<usize>>);
+
+impl Reader<'_> {
+    fn build<E: Error>(self, bytes: usize) -> Result<(), E> {
+        let left = self.0.get().and_then(|left| left.checked_sub(bytes));
+        self.0.set(left);
+        left.map(|_| ()).ok_or_else(|| E::custom("too large"))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Reader<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Reader<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -47,17 +70,17 @@ impl<'de> Visitor<'de> for Reader {
         Ok(Value::from(value))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        self.build(built::text(value.len()))?;
         Ok(Value::from(value))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(Plain(item)) = items.next_element()? {
+        while let Some(item) = items.next_element_seed(self)? {
+            if list.len() == list.capacity() {
+                self.build(built::list(list.len().max(4)))?;
+            }
             list.push(item);
         }
         Ok(Value::Array(list))
@@ -65,7 +88,9 @@ impl<'de> Visitor<'de> for Reader {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
-        while let Some((key, Plain(value))) = entries.next_entry::<String, Plain>()? {
+        while let Some(key) = entries.next_key::<String>()? {
+            let value = entries.next_value_seed(self)?;
+            self.build(built::map(map.len() + 1) - built::map(map.len()) + built::text(key.len()))?;
             if map.insert(key, value).is_some() {
                 return Err(A::Error::custom("a key is given twice"));
             }

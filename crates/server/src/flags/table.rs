@@ -10,6 +10,8 @@ pub enum Role {
     Refused(&'static str),
 }
 
+/// A flag: what it is called, what it is for, what it is when nobody says.
+#[derive(Debug)]
 pub struct Flag {
     pub name: &'static str,
     pub default: &'static str,
@@ -19,11 +21,13 @@ pub struct Flag {
     pub role: Role,
 }
 
-const fn used(name: &'static str, default: &'static str, about: &'static str) -> Flag {
+/// A flag with a value.
+pub const fn used(name: &'static str, default: &'static str, about: &'static str) -> Flag {
     Flag { name, default, about, is_switch: false, role: Role::Used }
 }
 
-const fn switch(name: &'static str, default: &'static str, about: &'static str) -> Flag {
+/// A flag that may stand alone.
+pub const fn switch(name: &'static str, default: &'static str, about: &'static str) -> Flag {
     Flag { name, default, about, is_switch: true, role: Role::Used }
 }
 
@@ -47,6 +51,7 @@ pub const FLAGS: &[Flag] = &[
     used("audit-log-maxage", "0", "days that rotated audit logs are kept"),
     used("audit-log-maxbackup", "0", "rotated audit logs that are kept"),
     used("audit-log-maxsize", "0", "megabytes at which the audit log is rotated"),
+    used("audit-log-mode", "blocking", "how audit events are written: batch or blocking, by a queue with a limit"),
     used("audit-log-path", "", "where audit events are written; - is standard output"),
     used("audit-policy-file", "", "what is audited (audit.k8s.io/v1 Policy)"),
     used("authorization-mode", "RBAC", "who decides what may be done, in order: RBAC, AlwaysAllow, AlwaysDeny"),
@@ -58,9 +63,20 @@ pub const FLAGS: &[Flag] = &[
     used("default-not-ready-toleration-seconds", "300", "how long pods stay on a node that is not ready"),
     used("default-unreachable-toleration-seconds", "300", "how long pods stay on a node that is not reached"),
     used("disable-admission-plugins", "", "admission plugins to switch off"),
+    switch("disable-http2-serving", "false", "whether only HTTP/1.1 is spoken"),
     used("enable-admission-plugins", "", "admission plugins to switch on beyond the default ones"),
-    used("etcd-servers", "", "an etcd cluster to use instead of the embedded store (not in this version)"),
+    switch(
+        "ephemeral",
+        "false",
+        "keep nothing: a directory of its own that is deleted at exit, and no sync of the disk",
+    ),
+    used(
+        "etcd-servers",
+        "",
+        "a stand-in started by `pawl assets`; a real etcd cluster is not supported by this version",
+    ),
     used("event-ttl", "1h0m0s", "how long events are kept"),
+    switch("exit-with-parent", "false", "stop when the process that started this one has ended"),
     used("feature-gates", "", "features to switch on or off: Name=true,Other=false"),
     used("history", "5m0s", "how long the store keeps old versions, for watches that resume"),
     used("logging-format", "text", "text or json"),
@@ -68,7 +84,8 @@ pub const FLAGS: &[Flag] = &[
     used("max-requests-inflight", "400", "reads answered at once; more are told to try again"),
     used("min-request-timeout", "1800", "seconds that a watch lasts at least, if its client does not say"),
     used("request-timeout", "1m0s", "how long a request may take"),
-    used("secure-port", "6443", "the port to listen on"),
+    used("secure-port", "6443", "the port to listen on; 0 takes a free one"),
+    used("seed", "", "a file or directory of manifests that are applied before the server is ready"),
     switch("service-account-extend-token-expiration", "true", "whether tokens of pods outlive what was asked for"),
     used("service-account-issuer", "", "who issues service-account tokens"),
     used("service-account-key-file", "", "keys or certificates that verify service-account tokens"),
@@ -79,8 +96,11 @@ pub const FLAGS: &[Flag] = &[
     used("tls-cert-file", "", "the serving certificate"),
     used("tls-min-version", "VersionTLS12", "the oldest TLS that is spoken: VersionTLS12 or VersionTLS13"),
     used("tls-private-key-file", "", "the key of the serving certificate"),
+    used("tls-san", "", "further names and addresses for the certificate that the server makes for itself"),
     used("token-auth-file", "", "static bearer tokens: token,user,uid,\"group1,group2\""),
+    switch("unsafe-no-fsync", "false", "acknowledge writes before they are on the disk"),
     used("v", "0", "how much is logged"),
+    used("write-kubeconfig", "", "a file for the administrator's kubeconfig, written when the server is ready"),
     refused("admission-control-config-file", "admission plugins with a configuration are not built"),
     refused("audit-webhook-config-file", "audit events are only written to a log"),
     refused("authentication-config", "only certificates, tokens and service accounts are known"),
@@ -113,7 +133,6 @@ pub const FLAGS: &[Flag] = &[
     inert("audit-log-batch-throttle-qps"),
     inert_switch("audit-log-compress"),
     inert("audit-log-format"),
-    inert("audit-log-mode"),
     inert_switch("audit-log-truncate-enabled"),
     inert("audit-log-truncate-max-batch-size"),
     inert("audit-log-truncate-max-event-size"),
@@ -134,7 +153,6 @@ pub const FLAGS: &[Flag] = &[
     inert("debug-socket-path"),
     inert("default-watch-cache-size"),
     inert("delete-collection-workers"),
-    inert_switch("disable-http2-serving"),
     inert("disabled-metrics"),
     inert("egress-selector-config-file"),
     inert("emulated-version"),

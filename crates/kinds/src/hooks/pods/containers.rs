@@ -1,10 +1,10 @@
 //! What a container says about the pod around it: mounts of its volumes, where variables come from, ports of the host.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use pawl_meta::object::Object;
 use pawl_meta::read;
-use pawl_rules::{Check, Errors, FieldPath, formats};
+use pawl_rules::{Check, Errors, FieldPath, Names, formats};
 use serde_json::{Map, Value};
 
 use super::enclosing_spec;
@@ -13,8 +13,13 @@ use crate::hooks::quantities;
 
 /// The volumes that a container can mount, and whether each is a claim. A StatefulSet adds those of its claim templates.
 /// A volume that has something wrong does not count.
-fn known_volumes<'a>(cx: &'a Check<'_>, container: &FieldPath, errors: &Errors) -> BTreeMap<&'a str, bool> {
-    let mut known = BTreeMap::new();
+/// What is found for the first container holds for all: volumes are looked at before them.
+fn known_volumes<'a>(cx: &Check<'a>, container: &FieldPath, errors: &Errors) -> Option<&'a Names> {
+    cx.names_in("core.v1.PodSpec", || find_volumes(cx, container, errors))
+}
+
+fn find_volumes(cx: &Check<'_>, container: &FieldPath, errors: &Errors) -> Names {
+    let mut known = Names::new();
     let container = container.to_string();
     let volumes = container.rsplit_once('.').map_or_else(String::new, |(spec, _)| format!("{spec}.volumes["));
     let wrong: BTreeSet<usize> =
@@ -22,12 +27,13 @@ fn known_volumes<'a>(cx: &'a Check<'_>, container: &FieldPath, errors: &Errors) 
     if let Some(spec) = enclosing_spec(cx) {
         for (_, volume) in read::objects(spec, "volumes").filter(|(index, _)| !wrong.contains(index)) {
             let claim = read::present(volume, "persistentVolumeClaim") || read::present(volume, "ephemeral");
-            known.insert(read::text(volume, "name"), claim);
+            known.insert(read::text(volume, "name").to_owned(), claim);
         }
     }
     if let Some(set) = cx.enclosing("apps.v1.StatefulSetSpec") {
         for (_, template) in read::objects(set, "volumeClaimTemplates") {
-            known.insert(read::map(template, "metadata").map_or("", |meta| read::text(meta, "name")), true);
+            let name = read::map(template, "metadata").map_or("", |meta| read::text(meta, "name"));
+            known.insert(name.to_owned(), true);
         }
     }
     known.remove("");
@@ -38,9 +44,9 @@ fn known_volumes<'a>(cx: &'a Check<'_>, container: &FieldPath, errors: &Errors) 
 pub fn container_volume_mounts(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let known = known_volumes(cx, path, errors);
     let at = path.child("volumeMounts");
-    let devices: Vec<(&str, &str)> = read::objects(object, "volumeDevices")
+    let (device_names, device_places): (BTreeSet<&str>, BTreeSet<&str>) = read::objects(object, "volumeDevices")
         .map(|(_, device)| (read::text(device, "name"), read::text(device, "devicePath")))
-        .collect();
+        .unzip();
     let privileged = read::map(object, "securityContext").is_some_and(|context| read::truth(context, "privileged"));
     let mut places = BTreeSet::new();
     for (index, mount) in read::objects(object, "volumeMounts") {
@@ -49,7 +55,7 @@ pub fn container_volume_mounts(cx: &Check<'_>, object: &Object, path: &FieldPath
         if name.is_empty() {
             errors.required(&item.child("name"), "");
         }
-        if !known.contains_key(name) {
+        if !known.is_some_and(|known| known.contains_key(name)) {
             errors.not_found(&item.child("name"), name);
         }
         if place.is_empty() {
@@ -58,10 +64,10 @@ pub fn container_volume_mounts(cx: &Check<'_>, object: &Object, path: &FieldPath
         if !places.insert(place) {
             errors.invalid(&item.child("mountPath"), place, "must be unique");
         }
-        if devices.iter().any(|(device, _)| *device == name) {
+        if device_names.contains(name) {
             errors.invalid(&item.child("name"), name, "must not already exist in volumeDevices");
         }
-        if devices.iter().any(|(_, device)| *device == place) {
+        if device_places.contains(place) {
             errors.invalid(&item.child("mountPath"), place, "must not already exist as a path in volumeDevices");
         }
         sub_paths(mount, &item, &at, errors);
@@ -112,9 +118,9 @@ fn recursive_read_only(mount: &Object, at: &FieldPath, errors: &mut Errors) {
 /// Devices name claims of the pod, each at a place of its own.
 pub fn container_volume_devices(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let known = known_volumes(cx, path, errors);
-    let mounts: Vec<(&str, &str)> = read::objects(object, "volumeMounts")
+    let (mount_names, mount_places): (BTreeSet<&str>, BTreeSet<&str>) = read::objects(object, "volumeMounts")
         .map(|(_, mount)| (read::text(mount, "name"), read::text(mount, "mountPath")))
-        .collect();
+        .unzip();
     let at = path.child("volumeDevices");
     let (mut names, mut places) = (BTreeSet::new(), BTreeSet::new());
     for (index, device) in read::objects(object, "volumeDevices") {
@@ -126,7 +132,7 @@ pub fn container_volume_devices(cx: &Check<'_>, object: &Object, path: &FieldPat
         if names.contains(name) {
             errors.invalid(&at_name, name, "must be unique");
         }
-        match known.get(name) {
+        match known.and_then(|known| known.get(name)) {
             Some(true) => {}
             Some(false) => {
                 let detail = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode";
@@ -145,10 +151,10 @@ pub fn container_volume_devices(cx: &Check<'_>, object: &Object, path: &FieldPat
         } else {
             places.insert(place);
         }
-        if mounts.iter().any(|(mount, _)| *mount == name) {
+        if mount_names.contains(name) {
             errors.invalid(&at_name, name, "must not already exist in volumeMounts");
         }
-        if mounts.iter().any(|(_, mount)| *mount == place) {
+        if mount_places.contains(place) {
             errors.invalid(&at_path, place, "must not already exist as a path in volumeMounts");
         }
         if !name.is_empty() {

@@ -1,6 +1,7 @@
 //! Where pods may run: selectors of affinity terms and spread constraints.
 
 use std::collections::BTreeSet;
+use std::collections::HashMap;
 
 use pawl_meta::object::Object;
 use serde_json::{Map, Value};
@@ -66,8 +67,12 @@ pub fn pod_spread_constraints(_cx: &Check<'_>, object: &Object, path: &FieldPath
     let pairs: Vec<(&str, &str)> = read::objects(object, "topologySpreadConstraints")
         .map(|(_, constraint)| (read::text(constraint, "topologyKey"), read::text(constraint, "whenUnsatisfiable")))
         .collect();
+    let mut left: HashMap<&(&str, &str), usize> = HashMap::new();
+    pairs.iter().for_each(|pair| *left.entry(pair).or_default() += 1);
     for (index, pair) in pairs.iter().enumerate() {
-        if pairs.iter().skip(index + 1).any(|later| later == pair) {
+        let later = left.entry(pair).or_default();
+        *later = later.saturating_sub(1);
+        if *later > 0 {
             let at = path.child("topologySpreadConstraints").index(index).child("{topologyKey, whenUnsatisfiable}");
             errors.duplicate(&at, format!("{{{}, {}}}", pair.0, pair.1));
         }

@@ -1,5 +1,7 @@
 //! Requests and limits: of one container, of a whole pod, and what class of service follows from them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use pawl_meta::object::Object;
 use pawl_meta::read;
 use pawl_rules::{Check, Errors, FieldPath, formats};
@@ -150,13 +152,13 @@ fn request_against_limit(name: &str, request: &Value, limit: Option<&Value>, pat
 
 /// Claims that a container refers to stand in the pod, and each is named once.
 fn resource_claims(cx: &Check<'_>, object: &Object, at: &FieldPath, errors: &mut Errors) {
-    let mut known: Vec<&str> = cx
+    let mut claims: Vec<&str> = cx
         .enclosing("core.v1.PodSpec")
         .map(|spec| read::objects(spec, "resourceClaims").map(|(_, claim)| read::text(claim, "name")).collect())
         .unwrap_or_default();
-    known.retain(|name| !name.is_empty());
-    known.sort_unstable();
-    let mut seen: Vec<String> = Vec::new();
+    claims.retain(|name| !name.is_empty());
+    claims.sort_unstable();
+    let mut seen = Claimed::default();
     for (index, claim) in read::objects(object, "claims") {
         let place = at.index(index);
         let name = read::text(claim, "name");
@@ -165,9 +167,9 @@ fn resource_claims(cx: &Check<'_>, object: &Object, at: &FieldPath, errors: &mut
             continue;
         }
         repeated_claim(name, read::text(claim, "request"), &mut seen, &place, errors);
-        if !known.contains(&name) {
+        if claims.binary_search(&name).is_err() {
             let listed =
-                if known.is_empty() { " which is empty".to_string() } else { format!(": {}", known.join(", ")) };
+                if claims.is_empty() { " which is empty".to_string() } else { format!(": {}", claims.join(", ")) };
             errors.not_found_because(
                 &place,
                 name,
@@ -177,8 +179,17 @@ fn resource_claims(cx: &Check<'_>, object: &Object, at: &FieldPath, errors: &mut
     }
 }
 
-fn repeated_claim(name: &str, request: &str, seen: &mut Vec<String>, place: &FieldPath, errors: &mut Errors) {
-    if seen.iter().any(|key| key == name) {
+/// What a container has claimed so far.
+#[derive(Default)]
+struct Claimed {
+    /// Claims as a whole, and requests of them as `claim/request`.
+    keys: BTreeSet<String>,
+    /// How many requests of a claim there are.
+    requests: BTreeMap<String, usize>,
+}
+
+fn repeated_claim(name: &str, request: &str, seen: &mut Claimed, place: &FieldPath, errors: &mut Errors) {
+    if seen.keys.contains(name) {
         errors.duplicate(place, name);
         return;
     }
@@ -189,13 +200,16 @@ fn repeated_claim(name: &str, request: &str, seen: &mut Vec<String>, place: &Fie
         }
         key = format!("{name}/{request}");
     }
-    if seen.contains(&key) {
+    if seen.keys.contains(&key) {
         errors.duplicate(place, key.as_str());
     } else if request.is_empty() {
-        let overlaps = seen.iter().filter(|held| held.split_once('/').is_some_and(|(head, _)| head == name)).count();
+        let overlaps = seen.requests.get(name).copied().unwrap_or_default();
         (0..overlaps).for_each(|_| errors.duplicate(place, name));
     }
-    seen.push(key);
+    if !request.is_empty() {
+        *seen.requests.entry(name.to_string()).or_default() += 1;
+    }
+    seen.keys.insert(key);
 }
 
 /// Whether a resource can be set for a pod as a whole.

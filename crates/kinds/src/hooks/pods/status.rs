@@ -1,5 +1,6 @@
 //! What a pod's status may tell: written by the kubelet through /status.
 
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
 
 use pawl_meta::object::Object;
@@ -30,13 +31,15 @@ pub fn pod_status_kept(new: &mut Object, old: &Object) {
 
 /// A condition that does not tell which generation it is about keeps the old one's, type by type in order.
 fn keep_observed_generations(after: &mut Object, before: &Object) {
-    let mut held: Vec<(&str, i64)> = read::objects(before, "conditions")
-        .map(|(_, condition)| (read::text(condition, "type"), read::number(condition, "observedGeneration")))
-        .collect();
+    let mut held: HashMap<&str, VecDeque<i64>> = HashMap::new();
+    for (_, condition) in read::objects(before, "conditions") {
+        let of_kind = held.entry(read::text(condition, "type")).or_default();
+        of_kind.push_back(read::number(condition, "observedGeneration"));
+    }
     let Some(Value::Array(conditions)) = after.get_mut("conditions") else { return };
     for condition in conditions.iter_mut().filter_map(Value::as_object_mut) {
-        let Some(at) = held.iter().position(|(kind, _)| *kind == read::text(condition, "type")) else { continue };
-        let (_, generation) = held.remove(at);
+        let of_kind = held.get_mut(read::text(condition, "type"));
+        let Some(generation) = of_kind.and_then(VecDeque::pop_front) else { continue };
         if generation != 0 {
             read::default_to(condition, "observedGeneration", generation);
         }
@@ -165,18 +168,18 @@ fn may_restart(spec: &Object, list: &str, name: &str, code: i64) -> bool {
 }
 
 fn claim_statuses(after: &Object, spec: &Object, at: &FieldPath, errors: &mut Errors) {
-    let known: Vec<&str> = read::objects(spec, "resourceClaims").map(|(_, claim)| read::text(claim, "name")).collect();
-    let mut seen = Vec::new();
+    let known: HashSet<&str> =
+        read::objects(spec, "resourceClaims").map(|(_, claim)| read::text(claim, "name")).collect();
+    let mut seen = HashSet::new();
     for (index, status) in read::objects(after, "resourceClaimStatuses") {
         let name = read::text(status, "name");
         let place = at.index(index);
-        if !known.contains(&name) {
+        if !known.contains(name) {
             errors.invalid(&place.child("name"), name, "must match the name of an entry in `spec.resourceClaims`");
         }
-        if seen.contains(&name) {
+        if !seen.insert(name) {
             errors.duplicate(&place.child("name"), name);
         }
-        seen.push(name);
         if let Some(claim) = status.get("resourceClaimName").and_then(Value::as_str) {
             for detail in formats::dns1123_subdomain(claim) {
                 errors.invalid(&place.child("resourceClaimName"), claim, detail);

@@ -322,6 +322,9 @@ fn hidden_variables(container: &Object, at: &FieldPath, warnings: &mut Vec<Strin
     }
 }
 
+/// With so many others a port is compared.
+const MOST_COMPARED: usize = 50;
+
 fn ports(spec: &Object, at: &FieldPath, warnings: &mut Vec<String>) {
     type Held<'p> = Vec<(FieldPath, &'p Object)>;
     let mut held: BTreeMap<(i64, &str), Held<'_>> = BTreeMap::new();
@@ -333,7 +336,8 @@ fn ports(spec: &Object, at: &FieldPath, warnings: &mut Vec<String>) {
                 warnings.push(format!("{own}: hostIP set without hostPort: {}", shown_port(port)));
             }
             let others = held.entry((read::number(port, "containerPort"), read::text(port, "protocol"))).or_default();
-            for (other_place, other) in others.iter() {
+            // Nobody reads more about one port.
+            for (other_place, other) in others.iter().take(MOST_COMPARED) {
                 let (other_ip, other_port) = (read::text(other, "hostIP"), read::number(other, "hostPort"));
                 let clash = if host_ip == other_ip && host_port == other_port {
                     "duplicate"

@@ -1,5 +1,7 @@
 //! One device of a slice: what it is, what it takes, and where it can be used.
 
+use std::collections::HashSet;
+
 use pawl_meta::object::Object;
 use pawl_meta::read;
 use pawl_rules::{Errors, FieldPath, formats};
@@ -171,13 +173,15 @@ fn binding_conditions(device: &Object, at: &FieldPath, errors: &mut Errors) {
         }
     }
     let (good, bad) = (read::texts(device, conditions), read::texts(device, failures));
+    let held: HashSet<&str> = good.iter().copied().collect();
     for (field, names) in [(conditions, &good), (failures, &bad)] {
+        let mut seen = HashSet::new();
         for (index, name) in names.iter().enumerate() {
             let at = at.child(field).index(index);
-            if names.iter().take(index).any(|earlier| earlier == name) {
+            if !seen.insert(name) {
                 errors.duplicate(&at, *name);
             }
-            if field == failures && good.contains(name) {
+            if field == failures && held.contains(name) {
                 let detail = "bindingFailureConditions must not overlap with bindingConditions";
                 errors.invalid(&at, *name, detail);
             }

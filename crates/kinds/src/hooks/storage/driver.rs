@@ -1,5 +1,7 @@
 //! What rules cannot say about CSI drivers, in the cluster and on a node.
 
+use std::collections::HashSet;
+
 use pawl_meta::object::Object;
 use pawl_meta::read;
 use pawl_rules::{Check, Errors, FieldPath, formats};
@@ -10,15 +12,14 @@ use crate::hooks::report::each;
 /// The tokens that a driver wants: one per audience, of a sensible age.
 pub fn driver_token_requests(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
     let Some(spec) = read::map(object, "spec") else { return };
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for (index, request) in read::objects(spec, "tokenRequests") {
         let at = path.child("spec").child("tokenRequests").index(index);
         let audience = read::text(request, "audience");
-        if seen.contains(&audience) {
+        if !seen.insert(audience) {
             errors.duplicate(&at.child("audience"), audience);
             continue;
         }
-        seen.push(audience);
         let seconds = read::number(request, "expirationSeconds");
         if read::present(request, "expirationSeconds") && seconds < 600 {
             let detail = "may not specify a duration less than 10 minutes";
@@ -44,15 +45,14 @@ pub fn driver_lifecycle_modes(_cx: &Check<'_>, object: &Object, path: &FieldPath
 
 /// The topology keys of a driver on a node; errors name the driver.
 pub fn node_driver_topology_keys(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for key in read::texts(object, "topologyKeys") {
         if key.is_empty() {
             errors.required(path, "");
         }
-        if seen.contains(&key) {
+        if !seen.insert(key) {
             errors.duplicate(path, key);
         }
-        seen.push(key);
         each(formats::qualified_name(key), path, key, errors);
     }
 }

@@ -180,7 +180,8 @@ fn flow_schemas_come_by_precedence() {
     let schema =
         |name: &str, precedence: i64| json!({"metadata": {"name": name}, "spec": {"matchingPrecedence": precedence}});
     let mut schemas = [schema("c", 10), schema("b", 9), schema("a", 10)];
-    schemas.sort_by(|one, other| columns("flowcontrol.v1.FlowSchema").order(one, other));
+    let columns = columns("flowcontrol.v1.FlowSchema");
+    schemas.sort_by(|one, other| columns.order(&columns.sort_key(one), &columns.sort_key(other)));
     let names: Vec<_> = schemas.iter().map(|schema| schema["metadata"]["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["b", "a", "c"]);
 }
