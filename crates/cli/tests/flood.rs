@@ -108,8 +108,8 @@ async fn a_flood_is_noticed_by_nobody() {
     let until = Instant::now() + Duration::from_secs(setting("PAWL_SOAK_SECONDS").unwrap_or(5));
     let count: Arc<[AtomicUsize; ATTACKS.len()]> = Arc::default();
     let mut attackers = tokio::task::JoinSet::new();
-    for kind in 0..ATTACKS.len() {
-        for _ in 0..ATTACKS[kind].attackers() {
+    for (kind, attack) in ATTACKS.iter().enumerate() {
+        for _ in 0..attack.attackers() {
             let attacker = Attacker::new(running.place.port, TOKEN, Arc::clone(&costly));
             attackers.spawn(harm(attacker, kind, rng.fork(), until, Arc::clone(&count)));
         }

@@ -116,7 +116,7 @@ pub struct Api {
     /// Whether `fieldValidation` is looked at: the gate `ServerSideFieldValidation`.
     pub field_validation: bool,
     pub audit: Option<Arc<Audit>>,
-    places: Places,
+    pub(crate) places: Places,
 }
 
 /// A request whose sender is known and who may do what it asks for.
@@ -438,7 +438,7 @@ pub(crate) struct Holding {
 }
 
 /// Whether this thread can be given to one request, for others take over what it does.
-fn can_block() -> bool {
+pub(crate) fn can_block() -> bool {
     let runtime = tokio::runtime::Handle::try_current();
     runtime.is_ok_and(|runtime| runtime.runtime_flavor() == tokio::runtime::RuntimeFlavor::MultiThread)
 }

@@ -130,7 +130,7 @@ pub(crate) struct Places {
     /// Requests whose work is large, in work or waiting for it.
     heavy: Arc<Pool>,
     /// How many of these are worked on at a time.
-    working: Semaphore,
+    working: Arc<Semaphore>,
 }
 
 /// Bytes of bodies at once, unless a single body may be larger.
@@ -151,7 +151,7 @@ impl Places {
             bodies: Pool::new(BODIES.max(limits.body.saturating_mul(4))),
             answers: Pool::new(ANSWERS),
             heavy: Pool::new(HEAVY),
-            working: Semaphore::new(workers.max(2)),
+            working: Arc::new(Semaphore::new(workers.max(2))),
         }
     }
 
@@ -174,6 +174,11 @@ impl Places {
     /// Room for the bytes of an answer.
     pub fn answer(&self, user: &User, bytes: usize) -> Result<Held, Status> {
         self.answers.take(&user.name, bytes, None).ok_or_else(too_many)
+    }
+
+    /// The turns at large work.
+    pub fn turns(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.working)
     }
 
     /// Waits for a turn at large work.

@@ -250,3 +250,53 @@ async fn pages_hold_while_everything_changes() {
     let mut watch = store.watch(Bytes::new(), at.unwrap()).await.unwrap();
     assert!(matches!(watch.next().await, Some(Ok(WatchMessage::Events(_)))));
 }
+
+/// However short history is kept: what a watch that has begun still has to read is not forgotten for its age.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_that_has_begun_is_not_overtaken() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { history: Duration::ZERO, segment_bytes: 4096, window_bytes: 1024, ..Options::default() };
+    let store = Store::open(directory.path(), options).unwrap();
+    let mut slow = store.watch(Bytes::new(), 1).await.unwrap();
+    let mut revision = applied(&store, put("/a", Expect::Absent, vec![b'x'; 1000])).await;
+    for _ in 0..100 {
+        revision = applied(&store, put("/a", Expect::Revision(revision), vec![b'x'; 1000])).await;
+        // Compaction looks every ten milliseconds.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let mut seen = 1;
+    while seen < revision {
+        let Some(Ok(WatchMessage::Events(events))) = slow.next().await else { panic!("after {seen}") };
+        assert!(events.iter().map(|event| event.revision).eq(seen + 1..=seen + events.len() as u64));
+        seen += events.len() as u64;
+    }
+    // And once it has read everything, nothing holds history back.
+    drop(slow);
+    while store.compacted() < 10 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// A great many keys run out at once, some of them while the store was closed: none is left, and others are not kept
+/// waiting for all of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_great_many_keys_expire() {
+    const KEYS: usize = 3000;
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let writes = (0..KEYS).map(|number| {
+        let change = Change::Put { value: "x".into(), ttl: Some(Duration::from_millis(1)) };
+        store.write(Write { key: format!("/e/{number}").into(), expect: Expect::Absent, change })
+    });
+    for outcome in futures::future::join_all(writes).await {
+        outcome.unwrap();
+    }
+    drop(store);
+    let store = open(directory.path());
+    let before = store.revision().await.unwrap();
+    let written = applied(&store, put("/other", Expect::Absent, "x")).await;
+    assert!(written - before < KEYS as u64, "it waited for all of them");
+    while store.range(RangeRequest::default()).await.unwrap().items.len() > 1 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}

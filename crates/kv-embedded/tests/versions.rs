@@ -43,7 +43,7 @@ async fn a_directory_of_the_first_release_opens_with_everything() {
     let store = open(&first_release()).unwrap();
     assert_eq!((store.revision().await, store.compacted()), (Ok(192), 183));
     let all = store.range(RangeRequest::default()).await.unwrap();
-    assert_eq!(all.items.len(), 180);
+    assert_eq!(all.items.len(), 169);
     let mut now = keys(&store, "/registry/configmaps/first/", None).await;
     assert_eq!(now, [("cm-1".to_owned(), 186), ("cm-3".to_owned(), 187), ("cm-4".to_owned(), 189)]);
     now = keys(&store, "/registry/events/first/", None).await;

@@ -189,6 +189,8 @@ impl Watcher {
             self.state = WatchState::Live { cursor };
             return Vec::new();
         }
+        // Who is far behind has much to read: first everyone gets a little.
+        tokio::task::yield_now().await;
         let read = async {
             if past.hold.is_none() {
                 past.hold = Some(self.storage.kv().watch(self.stored.prefix.clone().into(), cursor).await?);

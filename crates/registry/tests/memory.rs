@@ -17,7 +17,7 @@ static MEMORY: PeakAlloc = PeakAlloc;
 /// How many times its size a body may take while it is read.
 const TIMES: usize = 72;
 /// What is always allowed.
-const FREE: usize = 40 << 20;
+const FREE: usize = 80 << 20;
 const BODY: usize = 3 << 20;
 
 /// Reads a body, whether that succeeds or not.

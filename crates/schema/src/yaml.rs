@@ -39,11 +39,13 @@ pub fn parse(text: &str) -> Result<Parsed, String> {
 }
 
 /// What the parser keeps for each of these within braces and brackets, until it knows that none of them is a key.
-const TOKENS: usize = 340;
+const TOKENS: usize = 600;
+/// What it may keep of every document; of larger ones twice what may be built of them.
+const TOKENS_OF_SMALL: usize = 64 << 20;
 
 fn parse_yaml(text: &str) -> Result<Parsed, String> {
     let indicators = text.bytes().filter(|byte| matches!(byte, b'{' | b'}' | b'[' | b']' | b',' | b':')).count();
-    if indicators.saturating_mul(TOKENS) > 2 * built::allowed(text.len()) {
+    if indicators.saturating_mul(TOKENS) > TOKENS_OF_SMALL.max(2 * built::allowed(text.len())) {
         return Err(TOO_LARGE.to_owned());
     }
     let mut loader = Loader {

@@ -201,7 +201,7 @@ pub async fn serve(settings: Settings, announce: impl FnOnce(&Running)) -> Resul
     let ended = tokio::select! {
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
-        () = orphaned => Ok(tracing::info!("the process that started this one has ended")),
+        () = orphaned => Ok(()),
         Ok(why) = &mut running.failed => Err(why),
     };
     tracing::info!("stopping");

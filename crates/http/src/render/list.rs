@@ -8,9 +8,11 @@ use futures::stream;
 use pawl_meta::Status;
 use pawl_registry::{Entry, Page, Served};
 use serde_json::{Map, Value, json};
+use tokio::sync::Semaphore;
 
 use super::table::{self, IncludeObject};
 use super::{document, go_type, protobuf, write_item, write_metadata};
+use crate::api::can_block;
 use crate::body::Body;
 use crate::negotiation::{Accepted, Form, Media};
 
@@ -26,6 +28,7 @@ pub fn list(
     accepted: Accepted,
     include: IncludeObject,
     gzip: bool,
+    turns: Arc<Semaphore>,
 ) -> Result<(Body, bool), Status> {
     let size: usize = page.entries.iter().map(|e| e.weight()).sum();
     let partial = accepted.form == Form::MetadataList;
@@ -36,7 +39,10 @@ pub fn list(
                 go_type(served, true)
             )));
         }
-        Form::Table => return Ok(table_of(served, page, accepted, include, size, gzip)),
+        Form::Table => {
+            let rows = table_of(served, page, accepted, include);
+            return Ok(in_turns(rows, size, gzip, turns));
+        }
         Form::Object | Form::MetadataList => {}
     }
     if accepted.media == Media::Protobuf {
@@ -60,7 +66,7 @@ pub fn list(
             write_entry(&mut out, &served, &entry, partial, accepted.beta);
             serde_json::from_slice(&out).ok()
         });
-        return Ok(body(gathered(framed(frame, "items", items, accepted)), size, gzip));
+        return Ok(in_turns(framed(frame, "items", items, accepted), size, gzip, turns));
     }
     let head = format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":");
     if partial && empty {
@@ -78,25 +84,47 @@ pub fn list(
     Ok(body(chunks, size, gzip))
 }
 
-/// The table of a page.
+/// The table of a page, piece by piece.
 fn table_of(
     served: &Arc<Served>,
     page: Page,
     accepted: Accepted,
     include: IncludeObject,
-    size: usize,
-    gzip: bool,
-) -> (Body, bool) {
+) -> Box<dyn Iterator<Item = Vec<u8>> + Send> {
     let frame = Value::Object(table::frame(served, table::Meta::of_page(&page), accepted));
     let entries = table::arranged(served, page.entries);
     if entries.is_empty() {
-        return (Body::Full(document(&frame, accepted).0), false);
+        return Box::new(std::iter::once(document(&frame, accepted).0.to_vec()));
     }
     let served = Arc::clone(served);
     let rows = entries
         .into_iter()
         .filter_map(move |entry| Some(table::row(&served, &entry, entry.readable()?, accepted, include)));
-    body(gathered(framed(frame, "rows", rows, accepted)), size, gzip)
+    Box::new(framed(frame, "rows", rows, accepted))
+}
+
+/// A body whose pieces are work: they are made in turns with other large work, by threads that nobody else waits for.
+fn in_turns(
+    pieces: impl Iterator<Item = Vec<u8>> + Send + 'static,
+    size: usize,
+    gzip: bool,
+    turns: Arc<Semaphore>,
+) -> (Body, bool) {
+    let pieces = gathered(pieces);
+    if size < CHUNK {
+        return body(pieces, size, gzip);
+    }
+    let chunks: Box<dyn Iterator<Item = Bytes> + Send> = match gzip {
+        true => Box::new(Gzip::new(pieces)),
+        false => Box::new(pieces.map(Bytes::from)),
+    };
+    let stream = stream::unfold((chunks, turns), |(mut chunks, turns)| async move {
+        let turn = Arc::clone(&turns).acquire_owned().await.ok()?;
+        let chunk = if can_block() { tokio::task::block_in_place(|| chunks.next()) } else { chunks.next() };
+        drop(turn);
+        Some((chunk?, (chunks, turns)))
+    });
+    (Body::Stream(Box::pin(stream)), gzip)
 }
 
 /// Stands for the items in a document that is to be cut there.
