@@ -2,14 +2,14 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use pawl_meta::Status;
 use pawl_meta::object::Object;
+use pawl_meta::{Status, read};
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::der_parser::asn1_rs::{Any, Tag};
 use x509_parser::pem::Pem;
 use x509_parser::prelude::FromDer;
 
-use crate::{Attributes, Operation, Plugin, Verdict, fields, signer_permission};
+use crate::{Attributes, Operation, Plugin, Verdict, signer_permission};
 
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 const MASTERS: &[u8] = b"system:masters";
@@ -33,11 +33,11 @@ fn check(attributes: &Attributes<'_>, object: Option<&Object>) -> Result<(), Sta
     {
         return Ok(());
     }
-    let Some(spec) = object.and_then(|object| fields::map(object, "spec")) else { return Ok(()) };
-    if fields::text(spec, "signerName") != CLIENT_SIGNER {
+    let Some(spec) = object.and_then(|object| read::map(object, "spec")) else { return Ok(()) };
+    if read::text(spec, "signerName") != CLIENT_SIGNER {
         return Ok(());
     }
-    match asks_for_masters(fields::text(spec, "request")) {
+    match asks_for_masters(read::text(spec, "request")) {
         Ok(false) => Ok(()),
         Ok(true) => {
             let why = format!("use of {CLIENT_SIGNER} signer with system:masters group is not allowed");

@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 
 use pawl_meta::object::{Meta, Object};
+use pawl_meta::read;
 use serde_json::json;
 
-use crate::{Attributes, Objects, Operation, Plugin, Verdict, fields};
+use crate::{Attributes, Objects, Operation, Plugin, Verdict};
 
 /// How the objects of one resource name their class, and which class is the default.
 pub struct DefaultClass {
@@ -42,7 +43,7 @@ pub const DEFAULT_STORAGE_CLASS: DefaultClass = DefaultClass {
 
 impl DefaultClass {
     fn set(&self, object: &mut Object, objects: &dyn Objects) {
-        let named = fields::map(object, "spec").is_some_and(|spec| fields::present(spec, self.field));
+        let named = read::map(object, "spec").is_some_and(|spec| read::present(spec, self.field));
         if named || object.annotation(self.annotation).is_some() {
             return;
         }
@@ -55,7 +56,7 @@ impl DefaultClass {
             .filter(is_default)
             .min_by_key(|class| (Reverse(class.meta_str("creationTimestamp")), class.name()));
         if let Some(class) = class
-            && let Some(spec) = fields::map_mut(object, "spec")
+            && let Some(spec) = read::map_mut(object, "spec")
         {
             spec.insert(self.field.to_owned(), json!(class.name()));
         }

@@ -1,9 +1,10 @@
 //! A pod stays for a while on a node that is not ready or not reached, unless it says itself what it tolerates.
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
 use serde_json::json;
 
-use crate::{Attributes, Plugin, Verdict, fields};
+use crate::{Attributes, Plugin, Verdict};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
@@ -17,12 +18,12 @@ pub struct DefaultTolerationSeconds {
 
 impl DefaultTolerationSeconds {
     fn tolerate(&self, pod: &mut Object) {
-        let Some(spec) = fields::map_mut(pod, "spec") else { return };
+        let Some(spec) = read::map_mut(pod, "spec") else { return };
         for (taint, seconds) in [(NOT_READY, self.not_ready), (UNREACHABLE, self.unreachable)] {
-            if fields::objects(spec, "tolerations").any(|toleration| concerns(toleration, taint)) {
+            if read::each(spec, "tolerations").any(|toleration| concerns(toleration, taint)) {
                 continue;
             }
-            if let Some(tolerations) = fields::list_mut(spec, "tolerations") {
+            if let Some(tolerations) = read::list_mut(spec, "tolerations") {
                 tolerations
                     .push(json!({"key": taint, "operator": "Exists", "effect": EFFECT, "tolerationSeconds": seconds}));
             }
@@ -47,7 +48,7 @@ impl Plugin for DefaultTolerationSeconds {
 
 /// Whether a toleration says something about evictions for a taint. An empty key or effect means all of them.
 fn concerns(toleration: &Object, taint: &str) -> bool {
-    let matches = |field, wanted| matches!(fields::text(toleration, field), text if text.is_empty() || text == wanted);
+    let matches = |field, wanted| matches!(read::text(toleration, field), text if text.is_empty() || text == wanted);
     matches("key", taint) && matches("effect", EFFECT)
 }
 

@@ -7,7 +7,6 @@
 mod chain;
 #[cfg(test)]
 mod fake;
-mod fields;
 mod not_enforced;
 
 mod certificate_subject_restriction;

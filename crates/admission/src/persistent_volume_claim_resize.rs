@@ -1,11 +1,11 @@
 //! A claim grows only when it is bound and its storage class can grow volumes.
 
-use pawl_meta::Status;
 use pawl_meta::object::{Meta, Object, at};
 use pawl_meta::quantity::Quantity;
+use pawl_meta::{Status, read};
 use serde_json::Value;
 
-use crate::{Attributes, DEFAULT_STORAGE_CLASS, Objects, Operation, Plugin, Verdict, fields};
+use crate::{Attributes, DEFAULT_STORAGE_CLASS, Objects, Operation, Plugin, Verdict};
 
 pub struct PersistentVolumeClaimResize;
 
@@ -27,7 +27,7 @@ async fn check(attributes: &Attributes<'_>, object: Option<&Object>) -> Result<(
     if size(new) <= size(old) {
         return Ok(());
     }
-    if fields::deep_text(old, "status", "phase") != "Bound" {
+    if read::deep_text(old, "status", "phase") != "Bound" {
         return Err(attributes.forbidden(object, "Only bound persistent volume claims can be expanded"));
     }
     if !grows(new, old, attributes.objects).await {
@@ -56,7 +56,7 @@ async fn grows(new: &Object, old: &Object, objects: &dyn Objects) -> bool {
 fn class(claim: &Object) -> &str {
     claim
         .annotation(DEFAULT_STORAGE_CLASS.annotation)
-        .unwrap_or_else(|| fields::deep_text(claim, "spec", "storageClassName"))
+        .unwrap_or_else(|| read::deep_text(claim, "spec", "storageClassName"))
 }
 
 #[cfg(test)]

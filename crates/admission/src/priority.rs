@@ -2,11 +2,11 @@
 //!
 //! Which names and values a priority class may have is a rule of its kind, not of this plugin.
 
-use pawl_meta::Status;
 use pawl_meta::object::{Meta, Object};
+use pawl_meta::{Status, read};
 use serde_json::{Value, json};
 
-use crate::{Attributes, Objects, Operation, Plugin, Verdict, fields};
+use crate::{Attributes, Objects, Operation, Plugin, Verdict};
 
 const GROUP: &str = "scheduling.k8s.io";
 const CLASSES: &str = "priorityclasses";
@@ -50,10 +50,10 @@ struct Computed {
 
 async fn set_priority(attributes: &Attributes<'_>, pod: &mut Object) -> Result<(), Status> {
     let computed = computed(attributes, pod).await?;
-    if let Some(spec) = fields::map(pod, "spec") {
+    if let Some(spec) = read::map(pod, "spec") {
         check_given(spec, &computed).map_err(|why| attributes.forbidden(Some(pod), why))?;
     }
-    if let Some(spec) = fields::map_mut(pod, "spec") {
+    if let Some(spec) = read::map_mut(pod, "spec") {
         if !computed.class.is_empty() {
             spec.insert("priorityClassName".to_owned(), json!(computed.class));
         }
@@ -64,7 +64,7 @@ async fn set_priority(attributes: &Attributes<'_>, pod: &mut Object) -> Result<(
 }
 
 async fn computed(attributes: &Attributes<'_>, pod: &Object) -> Result<Computed, Status> {
-    let class = match fields::deep_text(pod, "spec", "priorityClassName") {
+    let class = match read::deep_text(pod, "spec", "priorityClassName") {
         "" => default_class(attributes.objects),
         name => match attributes.objects.find(GROUP, CLASSES, "", name).await {
             Some(class) => Some(class),
@@ -104,10 +104,10 @@ fn check_given(spec: &Object, computed: &Computed) -> Result<(), String> {
 
 /// A change that does not mention what was computed keeps it.
 fn keep_priority(attributes: &Attributes<'_>, pod: &mut Object) {
-    let Some(old) = attributes.old.and_then(|old| fields::map(old, "spec")) else { return };
-    let Some(spec) = fields::map_mut(pod, "spec") else { return };
+    let Some(old) = attributes.old.and_then(|old| read::map(old, "spec")) else { return };
+    let Some(spec) = read::map_mut(pod, "spec") else { return };
     for field in ["priority", "preemptionPolicy"] {
-        if let (false, Some(value)) = (fields::present(spec, field), old.get(field).filter(|value| !value.is_null())) {
+        if let (false, Some(value)) = (read::present(spec, field), old.get(field).filter(|value| !value.is_null())) {
             spec.insert(field.to_owned(), value.clone());
         }
     }

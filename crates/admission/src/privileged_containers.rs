@@ -2,10 +2,10 @@
 //! ask for one.
 
 use pawl_meta::object::{Meta, Object, at};
-use pawl_meta::{Errors, FieldPath, GroupKind, Status};
+use pawl_meta::{Errors, FieldPath, GroupKind, Status, read};
 use serde_json::Value;
 
-use crate::{Attributes, Plugin, Verdict, fields};
+use crate::{Attributes, Plugin, Verdict};
 
 /// Refuses privileged containers.
 pub struct NoPrivilegedContainers;
@@ -50,8 +50,8 @@ fn privileged(spec: &Object, path: &str) -> Errors {
     let root = FieldPath::of(parts.next().unwrap_or_default());
     let root = parts.fold(root, |at, part| at.child(part));
     for list in ["initContainers", "containers", "ephemeralContainers"] {
-        for (i, container) in fields::objects(spec, list).enumerate() {
-            let context = fields::map(container, "securityContext");
+        for (i, container) in read::each(spec, list).enumerate() {
+            let context = read::map(container, "securityContext");
             if context.is_some_and(|context| context.get("privileged") == Some(&Value::Bool(true))) {
                 let at = root.child(list).index(i).child("securityContext").child("privileged");
                 errors.forbidden(&at, "disallowed by cluster policy");

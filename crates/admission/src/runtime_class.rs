@@ -4,10 +4,10 @@ mod tolerations;
 
 use pawl_meta::object::Object;
 use pawl_meta::quantity::Quantity;
-use pawl_meta::{Status, go};
+use pawl_meta::{Status, go, read};
 use serde_json::{Map, Value};
 
-use crate::{Attributes, Operation, Plugin, Verdict, fields};
+use crate::{Attributes, Operation, Plugin, Verdict};
 
 const MISMATCH: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
 
@@ -44,7 +44,7 @@ impl Plugin for RuntimeClass {
 
 /// The class that the pod names.
 async fn class_of(attributes: &Attributes<'_>, pod: &Object) -> Result<Option<Object>, Status> {
-    let Some(name) = fields::map(pod, "spec").and_then(|spec| spec.get("runtimeClassName")).and_then(Value::as_str)
+    let Some(name) = read::map(pod, "spec").and_then(|spec| spec.get("runtimeClassName")).and_then(Value::as_str)
     else {
         return Ok(None);
     };
@@ -58,11 +58,11 @@ async fn class_of(attributes: &Attributes<'_>, pod: &Object) -> Result<Option<Ob
 }
 
 fn set_overhead(pod: &mut Object, class: &Object) -> Result<(), &'static str> {
-    let (Some(overhead), Some(spec)) = (fields::map(class, "overhead"), fields::map_mut(pod, "spec")) else {
+    let (Some(overhead), Some(spec)) = (read::map(class, "overhead"), read::map_mut(pod, "spec")) else {
         return Ok(());
     };
-    let given = fields::map(spec, "overhead").filter(|given| !given.is_empty());
-    let fixed = fields::map(overhead, "podFixed");
+    let given = read::map(spec, "overhead").filter(|given| !given.is_empty());
+    let fixed = read::map(overhead, "podFixed");
     if given.is_some() && !same_amounts(given, fixed) {
         return Err(MISMATCH);
     }
@@ -74,11 +74,11 @@ fn set_overhead(pod: &mut Object, class: &Object) -> Result<(), &'static str> {
 }
 
 fn set_scheduling(pod: &mut Object, class: &Object) -> Result<(), String> {
-    let (Some(scheduling), Some(spec)) = (fields::map(class, "scheduling"), fields::map_mut(pod, "spec")) else {
+    let (Some(scheduling), Some(spec)) = (read::map(class, "scheduling"), read::map_mut(pod, "spec")) else {
         return Ok(());
     };
-    if let Some(wanted) = fields::map(scheduling, "nodeSelector").filter(|wanted| !wanted.is_empty()) {
-        let mut selector = fields::map(spec, "nodeSelector").cloned().unwrap_or_default();
+    if let Some(wanted) = read::map(scheduling, "nodeSelector").filter(|wanted| !wanted.is_empty()) {
+        let mut selector = read::map(spec, "nodeSelector").cloned().unwrap_or_default();
         for (key, value) in wanted {
             if let Some(own) = selector.get(key).filter(|own| *own != value) {
                 let (value, own) = (go::print_map(value), go::print_map(own));
@@ -90,8 +90,7 @@ fn set_scheduling(pod: &mut Object, class: &Object) -> Result<(), String> {
         }
         spec.insert("nodeSelector".to_owned(), Value::Object(selector));
     }
-    let merged =
-        tolerations::merged(fields::objects(spec, "tolerations").chain(fields::objects(scheduling, "tolerations")));
+    let merged = tolerations::merged(read::each(spec, "tolerations").chain(read::each(scheduling, "tolerations")));
     if merged.is_empty() {
         spec.remove("tolerations");
     } else {
@@ -101,9 +100,9 @@ fn set_scheduling(pod: &mut Object, class: &Object) -> Result<(), String> {
 }
 
 fn check_overhead(pod: &Object, class: Option<&Object>) -> Result<(), &'static str> {
-    let given = fields::map(pod, "spec").and_then(|spec| fields::map(spec, "overhead"));
-    match class.and_then(|class| fields::map(class, "overhead")) {
-        Some(overhead) if !same_amounts(given, fields::map(overhead, "podFixed")) => Err(MISMATCH),
+    let given = read::map(pod, "spec").and_then(|spec| read::map(spec, "overhead"));
+    match class.and_then(|class| read::map(class, "overhead")) {
+        Some(overhead) if !same_amounts(given, read::map(overhead, "podFixed")) => Err(MISMATCH),
         None if given.is_some() => {
             Err("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
         }

@@ -8,11 +8,11 @@ mod token_volume;
 use std::time::Duration;
 
 use pawl_meta::object::{Meta, Object};
-use pawl_meta::{GroupResource, Status};
+use pawl_meta::{GroupResource, Status, read};
 use rand::Rng;
 use serde_json::{Value, json};
 
-use crate::{Attributes, Operation, Plugin, Verdict, fields};
+use crate::{Attributes, Operation, Plugin, Verdict};
 
 const DEFAULT: &str = "default";
 const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -60,7 +60,7 @@ async fn complete(attributes: &Attributes<'_>, pod: &mut Object) -> Result<(), S
         name => name.to_owned(),
     };
     let account = account(attributes, pod, &name).await?;
-    let Some(spec) = fields::map_mut(pod, "spec") else { return Ok(()) };
+    let Some(spec) = read::map_mut(pod, "spec") else { return Ok(()) };
     // The older name of the field always tells the same.
     for field in ["serviceAccountName", "serviceAccount"] {
         spec.insert(field.to_owned(), json!(name));
@@ -68,9 +68,9 @@ async fn complete(attributes: &Attributes<'_>, pod: &mut Object) -> Result<(), S
     if mounts_token(&account, spec) {
         token_volume::mount(spec);
     }
-    if fields::objects(spec, "imagePullSecrets").next().is_none() {
-        let secrets = fields::objects(&account, "imagePullSecrets");
-        let secrets: Vec<Value> = secrets.map(|secret| json!({"name": fields::text(secret, "name")})).collect();
+    if read::each(spec, "imagePullSecrets").next().is_none() {
+        let secrets = read::each(&account, "imagePullSecrets");
+        let secrets: Vec<Value> = secrets.map(|secret| json!({"name": read::text(secret, "name")})).collect();
         if !secrets.is_empty() {
             spec.insert("imagePullSecrets".to_owned(), Value::Array(secrets));
         }
@@ -137,7 +137,7 @@ async fn account(attributes: &Attributes<'_>, pod: &Object, name: &str) -> Resul
 }
 
 fn account_name(pod: &Object) -> &str {
-    fields::deep_text(pod, "spec", "serviceAccountName")
+    read::deep_text(pod, "spec", "serviceAccountName")
 }
 
 fn is_mirror(pod: &Object) -> bool {

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use pawl_meta::object::{Object, at};
-use pawl_meta::{Status, go};
+use pawl_meta::{Status, go, read};
 use serde_json::Value;
 
-use crate::{Attributes, Authorizes, Operation, Permission, Plugin, Verdict, fields};
+use crate::{Attributes, Authorizes, Operation, Permission, Plugin, Verdict};
 
 /// The API group of certificate signing requests.
 pub const GROUP: &str = "certificates.k8s.io";
@@ -51,7 +51,7 @@ impl SignerPermission {
             return Ok(());
         }
         // The request as it was counts: the signer must not be exchanged on the way.
-        let signer = attributes.old.map(|old| fields::deep_text(old, "spec", "signerName")).unwrap_or_default();
+        let signer = attributes.old.map(|old| read::deep_text(old, "spec", "signerName")).unwrap_or_default();
         if self.is_allowed(attributes, signer) {
             return Ok(());
         }
@@ -90,7 +90,7 @@ impl Plugin for SignerPermission {
 /// What only a signer may change: the certificate and the conditions.
 fn signed(request: &Object) -> (&str, &[Value]) {
     let conditions = at(request, "status.conditions").and_then(Value::as_array);
-    (fields::deep_text(request, "status", "certificate"), conditions.map(Vec::as_slice).unwrap_or_default())
+    (read::deep_text(request, "status", "certificate"), conditions.map(Vec::as_slice).unwrap_or_default())
 }
 
 #[cfg(test)]

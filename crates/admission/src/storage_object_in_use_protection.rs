@@ -1,9 +1,10 @@
 //! Volumes, claims and volume attributes classes get the finalizer that keeps them while they are in use.
 
 use pawl_meta::object::{Meta, Object, metadata_mut};
+use pawl_meta::read;
 use serde_json::json;
 
-use crate::{Attributes, Operation, Plugin, Verdict, fields};
+use crate::{Attributes, Operation, Plugin, Verdict};
 
 const FINALIZERS: [(&str, &str, &str); 3] = [
     ("", "persistentvolumes", "kubernetes.io/pv-protection"),
@@ -33,7 +34,7 @@ fn protect(object: &mut Object, finalizer: &str) {
     if object.meta_strings("finalizers").contains(&finalizer) {
         return;
     }
-    if let Some(finalizers) = fields::list_mut(metadata_mut(object), "finalizers") {
+    if let Some(finalizers) = read::list_mut(metadata_mut(object), "finalizers") {
         finalizers.push(json!(finalizer));
     }
 }

@@ -1,9 +1,10 @@
 //! A new node is not ready until somebody says so.
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
 use serde_json::json;
 
-use crate::{Attributes, Operation, Plugin, Verdict, fields};
+use crate::{Attributes, Operation, Plugin, Verdict};
 
 const KEY: &str = "node.kubernetes.io/not-ready";
 const EFFECT: &str = "NoSchedule";
@@ -26,13 +27,13 @@ impl Plugin for TaintNodesByCondition {
 }
 
 fn taint(node: &mut Object) {
-    let Some(spec) = fields::map_mut(node, "spec") else { return };
-    let mut taints = fields::objects(spec, "taints");
-    if taints.any(|taint| fields::text(taint, "key") == KEY && fields::text(taint, "effect") == EFFECT) {
+    let Some(spec) = read::map_mut(node, "spec") else { return };
+    let mut taints = read::each(spec, "taints");
+    if taints.any(|taint| read::text(taint, "key") == KEY && read::text(taint, "effect") == EFFECT) {
         return;
     }
     drop(taints);
-    if let Some(taints) = fields::list_mut(spec, "taints") {
+    if let Some(taints) = read::list_mut(spec, "taints") {
         taints.push(json!({"key": KEY, "effect": EFFECT}));
     }
 }

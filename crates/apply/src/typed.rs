@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use pawl_meta::{go, object::Object};
-use pawl_schema::{Field, ListType, Node, NodeId, NodeKind, Patch, Presence, Scalar, Schema};
+use pawl_schema::{FieldRef, ListType, ObjectRef, Patch, Presence, Scalar, TypeKind, TypeRef};
 
 use crate::path::Element;
 use crate::value;
@@ -16,8 +16,7 @@ use crate::value;
 /// The type of the objects at hand, in the version the request speaks.
 #[derive(Clone, Copy)]
 pub struct Typed<'s> {
-    pub schema: &'s Schema,
-    pub root: NodeId,
+    pub of: TypeRef<'s>,
     pub(crate) versions: Option<&'s dyn Versions>,
 }
 
@@ -50,8 +49,8 @@ pub enum Shape<'s> {
 
 impl<'s> Typed<'s> {
     /// A type all of whose versions have the same shape.
-    pub fn new(schema: &'s Schema, root: NodeId) -> Self {
-        Self { schema, root, versions: None }
+    pub fn new(of: TypeRef<'s>) -> Self {
+        Self { of, versions: None }
     }
 
     #[must_use]
@@ -60,7 +59,7 @@ impl<'s> Typed<'s> {
     }
 
     pub(crate) fn at(&self) -> At<'s> {
-        At::node(self.schema, self.root)
+        At::of(self.of)
     }
 
     pub(crate) fn shape(&self, own: &str, api_version: &str) -> Shape<'s> {
@@ -71,11 +70,10 @@ impl<'s> Typed<'s> {
     }
 }
 
-/// A place in the schema; without a node, whatever the value is.
+/// A place in the schema; without a type, whatever the value is.
 #[derive(Clone, Copy)]
 pub(crate) struct At<'s> {
-    schema: &'s Schema,
-    node: Option<&'s Node>,
+    of: Option<TypeRef<'s>>,
 }
 
 /// What the schema makes of a value.
@@ -88,15 +86,14 @@ pub(crate) enum Form<'s> {
 
 #[derive(Clone, Copy)]
 pub(crate) struct MapForm<'s> {
-    schema: &'s Schema,
     kind: MapKind<'s>,
     pub(crate) atomic: bool,
 }
 
 #[derive(Clone, Copy)]
 enum MapKind<'s> {
-    Struct { object: &'s pawl_schema::Object, open: bool, embedded: bool },
-    Map(NodeId),
+    Struct { object: ObjectRef<'s>, open: bool, embedded: Option<TypeRef<'s>> },
+    Map(TypeRef<'s>),
     Deduced,
 }
 
@@ -118,66 +115,62 @@ pub(crate) enum ScalarForm {
 pub(crate) struct Entry<'s> {
     pub(crate) at: At<'s>,
     /// The field of a struct; `None` for an entry that only its map declares.
-    pub(crate) field: Option<&'s Field>,
+    pub(crate) field: Option<FieldRef<'s>>,
 }
 
 static ATOMIC: ListType = ListType::Atomic;
 
 impl<'s> At<'s> {
-    pub(crate) fn node(schema: &'s Schema, id: NodeId) -> Self {
-        let node = schema.node(id);
-        Self { schema, node: (node.atomic || !matches!(node.kind, NodeKind::Any)).then_some(node) }
-    }
+    const DEDUCED: Self = Self { of: None };
 
-    fn deduced(schema: &'s Schema) -> Self {
-        Self { schema, node: None }
+    pub(crate) fn of(of: TypeRef<'s>) -> Self {
+        Self { of: (of.node().atomic || !matches!(of.kind(), TypeKind::Any)).then_some(of) }
     }
 
     /// What is here, given a value. A null is whatever the type is; where there is none, an empty map.
     pub(crate) fn form(self, value: &Value) -> Form<'s> {
-        match self.node {
-            Some(node) => self.declared(node),
+        match self.of {
+            Some(of) => declared(of),
             None => match value {
-                Value::Object(_) | Value::Null => {
-                    Form::Map(MapForm { schema: self.schema, kind: MapKind::Deduced, atomic: false })
-                }
+                Value::Object(_) | Value::Null => Form::Map(MapForm { kind: MapKind::Deduced, atomic: false }),
                 Value::Array(_) => Form::List(ListForm { items: self, list: &ATOMIC }),
                 _ => Form::Scalar(ScalarForm::Untyped),
             },
         }
     }
 
-    pub(crate) fn kind(self) -> Option<&'s NodeKind> {
-        self.node.map(|node| &node.kind)
+    pub(crate) fn kind(self) -> Option<TypeKind<'s>> {
+        self.of.map(TypeRef::kind)
     }
 
     /// What a strategic merge patch does here; nothing special where there is no schema.
     pub(crate) fn patch(self) -> Option<&'s Patch> {
-        self.node.map(|node| &node.patch)
+        self.of.map(|of| &of.node().patch)
     }
 
     pub(crate) fn is_struct(self) -> bool {
-        matches!(self.kind(), Some(NodeKind::Object(_)))
+        matches!(self.kind(), Some(TypeKind::Object(_)))
     }
 
     /// What is here, where the schema says it.
     pub(crate) fn declared_form(self) -> Option<Form<'s>> {
-        self.node.map(|node| self.declared(node))
+        self.of.map(declared)
     }
+}
 
-    fn declared(self, node: &'s Node) -> Form<'s> {
-        let map = |kind| Form::Map(MapForm { schema: self.schema, kind, atomic: node.atomic });
-        match &node.kind {
-            NodeKind::Object(object) => {
-                // An object that declares nothing is free in its fields.
-                let open = node.preserve_unknown || object.fields.is_empty();
-                map(MapKind::Struct { object, open, embedded: node.embedded })
-            }
-            NodeKind::Map(values) => map(MapKind::Map(*values)),
-            NodeKind::List(items) => Form::List(ListForm { items: Self::node(self.schema, *items), list: &node.list }),
-            NodeKind::Scalar(scalar) => Form::Scalar(ScalarForm::of(*scalar)),
-            NodeKind::Any => map(MapKind::Deduced),
+fn declared(of: TypeRef<'_>) -> Form<'_> {
+    let node = of.node();
+    let map = |kind| Form::Map(MapForm { kind, atomic: node.atomic });
+    match of.kind() {
+        TypeKind::Object(object) => {
+            // An object that declares nothing is free in its fields.
+            let open = node.preserve_unknown || !object.has_fields();
+            map(MapKind::Struct { object, open, embedded: node.embedded.then_some(of) })
         }
+        TypeKind::Map(values) => map(MapKind::Map(values)),
+        TypeKind::List(items) => Form::List(ListForm { items: At::of(items), list: &node.list }),
+        TypeKind::Scalar(scalar) => Form::Scalar(ScalarForm::of(scalar)),
+        TypeKind::Any => map(MapKind::Deduced),
     }
 }
 
@@ -186,39 +179,38 @@ impl<'s> MapForm<'s> {
     pub(crate) fn entry(&self, name: &str) -> Option<Entry<'s>> {
         let undeclared = |at| Some(Entry { at, field: None });
         match self.kind {
-            MapKind::Struct { object, open, embedded } => match object.field(name) {
-                Some(field) => Some(Entry { at: At::node(self.schema, field.node), field: Some(field) }),
-                None if embedded && name == "metadata" => undeclared(match self.schema.named("meta.v1.ObjectMeta") {
-                    Some(id) => At::node(self.schema, id),
-                    None => At::deduced(self.schema),
-                }),
-                None if open || (embedded && matches!(name, "kind" | "apiVersion")) => {
-                    undeclared(At::deduced(self.schema))
+            MapKind::Struct { object, open, embedded } => match (object.field(name), embedded) {
+                (Some(field), _) => Some(Entry { at: At::of(field.of()), field: Some(field) }),
+                (None, Some(of)) if name == "metadata" => {
+                    undeclared(of.schema().named("meta.v1.ObjectMeta").map_or(At::DEDUCED, At::of))
                 }
-                None => None,
+                (None, Some(_)) if matches!(name, "kind" | "apiVersion") => undeclared(At::DEDUCED),
+                (None, _) if open => undeclared(At::DEDUCED),
+                (None, _) => None,
             },
-            MapKind::Map(values) => undeclared(At::node(self.schema, values)),
-            MapKind::Deduced => undeclared(At::deduced(self.schema)),
+            MapKind::Map(values) => undeclared(At::of(values)),
+            MapKind::Deduced => undeclared(At::DEDUCED),
         }
     }
 
     /// Where an entry leads; what the schema does not know is taken as it is.
     pub(crate) fn entry_or_deduced(&self, name: &str) -> Entry<'s> {
-        self.entry(name).unwrap_or(Entry { at: At::deduced(self.schema), field: None })
+        self.entry(name).unwrap_or(Entry { at: At::DEDUCED, field: None })
     }
 
     /// The fields of a struct; none for a map.
-    pub(crate) fn fields(&self) -> &'s [Field] {
-        match self.kind {
-            MapKind::Struct { object, .. } => &object.fields,
-            _ => &[],
-        }
+    pub(crate) fn fields(&self) -> impl Iterator<Item = FieldRef<'s>> + use<'s> {
+        let object = match self.kind {
+            MapKind::Struct { object, .. } => Some(object),
+            _ => None,
+        };
+        object.into_iter().flat_map(ObjectRef::fields)
     }
 
     pub(crate) fn is_deduced(&self) -> bool {
         match self.kind {
             MapKind::Deduced => true,
-            MapKind::Struct { object, open, .. } => open && object.fields.is_empty(),
+            MapKind::Struct { object, open, .. } => open && !object.has_fields(),
             MapKind::Map(_) => false,
         }
     }
@@ -303,14 +295,14 @@ impl<'s> ListForm<'s> {
     fn key_default(&self, key: &str) -> Option<Cow<'s, Value>> {
         let Some(Form::Map(items)) = self.items.declared_form() else { return None };
         let field = items.entry(key)?.field?;
-        if let Some(default) = &field.default {
+        if let Some(default) = &field.get().default {
             return Some(Cow::Borrowed(default));
         }
         if field.pointer || field.presence != Presence::Always {
             return None;
         }
-        match &self.items.schema.node(field.node).kind {
-            NodeKind::Scalar(scalar) => Some(Cow::Owned(crate::zero::scalar(*scalar))),
+        match field.of().kind() {
+            TypeKind::Scalar(scalar) => Some(Cow::Owned(crate::zero::scalar(scalar))),
             _ => None,
         }
     }

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use pawl_schema::{Field, NodeKind, Presence, Scalar};
+use pawl_schema::{FieldRef, Presence, Scalar, TypeKind};
 
 use crate::typed::{At, Form};
 
@@ -19,7 +19,7 @@ pub(crate) enum Unset {
 }
 
 /// How a field of a struct stands in an object in which nobody set it.
-pub(crate) fn unset(field: &Field, at: At<'_>) -> Unset {
+pub(crate) fn unset(field: FieldRef<'_>, at: At<'_>) -> Unset {
     let written = match field.presence {
         Presence::Always => true,
         Presence::OmitZero => false,
@@ -36,8 +36,8 @@ pub(crate) fn unset(field: &Field, at: At<'_>) -> Unset {
 fn is_struct(at: At<'_>) -> bool {
     match at.kind() {
         None => true,
-        Some(NodeKind::Object(_) | NodeKind::Any) => true,
-        Some(NodeKind::Scalar(scalar)) => matches!(
+        Some(TypeKind::Object(_) | TypeKind::Any) => true,
+        Some(TypeKind::Scalar(scalar)) => matches!(
             scalar,
             Scalar::Quantity | Scalar::IntOrString | Scalar::Time | Scalar::MicroTime | Scalar::Duration
         ),
@@ -49,12 +49,12 @@ fn is_struct(at: At<'_>) -> bool {
 pub(crate) fn is_zero(at: At<'_>, value: &Value) -> bool {
     match at.declared_form() {
         Some(Form::Scalar(_)) => match at.kind() {
-            Some(NodeKind::Scalar(kind)) => *value == scalar(*kind),
+            Some(TypeKind::Scalar(kind)) => *value == scalar(kind),
             _ => value.is_null(),
         },
         Some(Form::Map(form)) if at.is_struct() => match value {
             Value::Object(map) => {
-                let written = |field: &Field| {
+                let written = |field: FieldRef<'_>| {
                     let Some(entry) = form.entry(&field.name) else { return true };
                     match (unset(field, entry.at), map.get(&*field.name)) {
                         (Unset::Absent, found) => found.is_none(),
@@ -63,8 +63,7 @@ pub(crate) fn is_zero(at: At<'_>, value: &Value) -> bool {
                         (Unset::Zero, None) => false,
                     }
                 };
-                form.fields().iter().all(written)
-                    && map.keys().all(|key| form.entry(key).is_some_and(|e| e.field.is_some()))
+                form.fields().all(written) && map.keys().all(|key| form.entry(key).is_some_and(|e| e.field.is_some()))
             }
             _ => false,
         },

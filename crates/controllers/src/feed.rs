@@ -68,7 +68,7 @@ pub fn each_place(table: &Table) -> Vec<Arc<Served>> {
     let mut places: Vec<Arc<Served>> = Vec::new();
     let mut at: HashMap<*const Stored, usize> = HashMap::new();
     for served in table.served().iter().filter(|served| !served.resource.facts.is_virtual) {
-        let is_stored = served.resource.group_version().to_string() == *served.stored.api_version;
+        let is_stored = served.resource.group_version().to_string() == *served.stored_version;
         match at.get(&Arc::as_ptr(&served.stored)) {
             None => {
                 at.insert(Arc::as_ptr(&served.stored), places.len());

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use pawl_kinds::{Resource, descriptions};
-use pawl_schema::{Field, ListType, Node, NodeId, NodeKind, Object, Patch, Presence, Scalar, Schema};
+use pawl_kinds::Resource;
+use pawl_schema::{FieldRef, ListType, ObjectRef, Patch, Presence, Scalar, TypeKind, TypeRef};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -163,36 +163,35 @@ impl<'s> Writer<'_, 's> {
     /// The definition of a published type.
     fn definition(&mut self, name: &str, source: Source<'s>) -> Definition<'s> {
         let mut definition = match source {
-            Source::Builtin(id) => self.builtin(name, id),
+            Source::Builtin(of) => self.builtin(name, of),
             Source::Custom(resource) => self.custom(resource),
             Source::CustomList(resource) => self.custom_list(resource),
         };
-        definition.description = descriptions::of_type(name);
+        definition.description = self.names.builtin().description(name);
         definition.extensions.kinds = self.names.kinds(name).to_vec();
         definition
     }
 
-    fn builtin(&mut self, name: &str, id: NodeId) -> Definition<'s> {
-        let schema = self.names.schema();
-        let node = schema.node(id);
-        let mut definition = match &node.kind {
-            NodeKind::Object(object) => self.object(schema, object, Some(name)),
-            NodeKind::Scalar(scalar) => self.scalar_type(*scalar),
+    fn builtin(&mut self, name: &str, of: TypeRef<'s>) -> Definition<'s> {
+        let mut definition = match of.kind() {
+            TypeKind::Object(object) => self.object(object, Some(name)),
+            TypeKind::Scalar(scalar) => self.scalar_type(scalar),
             // The unions of a custom resource's own schema may be anything; the others are objects.
-            NodeKind::Any if name.starts_with("io.k8s.apiextensions-apiserver.") => Definition::default(),
-            NodeKind::Any | NodeKind::List(_) | NodeKind::Map(_) => Definition::of("object"),
+            TypeKind::Any if name.starts_with("io.k8s.apiextensions-apiserver.") => Definition::default(),
+            TypeKind::Any | TypeKind::List(_) | TypeKind::Map(_) => Definition::of("object"),
         };
-        definition.extensions.map_type = node.atomic.then_some("atomic");
+        definition.extensions.map_type = of.node().atomic.then_some("atomic");
         definition
     }
 
     /// A custom resource: its schema need not declare what every object has.
     fn custom(&mut self, resource: &'s Resource) -> Definition<'s> {
-        let mut definition = match &resource.schema.node(resource.root).kind {
-            NodeKind::Object(object) => self.object(resource.schema, object, None),
+        let of = resource.object_type.as_ref();
+        let mut definition = match of.kind() {
+            TypeKind::Object(object) => self.object(object, None),
             _ => Definition::of("object"),
         };
-        definition.extensions.preserve_unknown = resource.schema.node(resource.root).preserve_unknown;
+        definition.extensions.preserve_unknown = of.node().preserve_unknown;
         self.with_type_and_metadata(definition, OBJECT_META)
     }
 
@@ -209,7 +208,10 @@ impl<'s> Writer<'_, 's> {
     fn with_type_and_metadata(&mut self, mut definition: Definition<'s>, metadata: &'static str) -> Definition<'s> {
         definition.properties.retain(|(name, _)| !["apiVersion", "kind", "metadata"].contains(name));
         for name in ["apiVersion", "kind"] {
-            let property = Definition { description: descriptions::of_field(STATUS, name), ..Definition::of("string") };
+            let property = Definition {
+                description: self.names.builtin().field_description(STATUS, name),
+                ..Definition::of("string")
+            };
             definition.properties.push((name, property));
         }
         definition.properties.push(("metadata", Definition::reference(self.dialect, metadata)));
@@ -219,38 +221,38 @@ impl<'s> Writer<'_, 's> {
     }
 
     /// An object with its properties in the order of the alphabet.
-    fn object(&mut self, schema: &'s Schema, object: &'s Object, name: Option<&str>) -> Definition<'s> {
-        let list = object.field("metadata").is_some_and(|f| schema.named("meta.v1.ListMeta") == Some(f.node));
-        let mut properties: Vec<(&str, Definition)> = Vec::with_capacity(object.fields.len());
-        for field in &object.fields {
-            let mut property = self.field(schema, field);
-            property.description = name.and_then(|name| descriptions::of_field(name, &field.name));
+    fn object(&mut self, object: ObjectRef<'s>, name: Option<&str>) -> Definition<'s> {
+        let list = object.field("metadata").is_some_and(|f| f.of().schema().named("meta.v1.ListMeta") == Some(f.of()));
+        let mut properties: Vec<(&str, Definition)> = Vec::with_capacity(object.fields().len());
+        for field in object.fields() {
+            let mut property = self.field(field);
+            property.description = name.and_then(|name| self.names.builtin().field_description(name, &field.name));
             if list {
                 // Lists are described nowhere; what they have in common with a status reads the same.
-                property.description = property.description.or_else(|| descriptions::of_field(STATUS, &field.name));
+                property.description =
+                    property.description.or_else(|| self.names.builtin().field_description(STATUS, &field.name));
             }
             if list && &*field.name == "items" {
                 property.extensions.list_type = None;
             }
-            properties.push((&field.name, property.settled(self.dialect)));
+            properties.push((&field.get().name, property.settled(self.dialect)));
         }
         properties.sort_by_key(|(name, _)| *name);
-        let required = object.fields.iter().filter(|f| f.required).map(|f| &*f.name).collect();
+        let required = object.fields().filter(|f| f.required).map(|f| &*f.get().name).collect();
         Definition { properties, required, ..Definition::of("object") }
     }
 
     /// A property as its field declares it, but for its description.
-    fn field(&mut self, schema: &'s Schema, field: &'s Field) -> Definition<'s> {
-        let node = schema.node(field.node);
-        let mut definition = self.inline(schema, field.node);
-        merging(&mut definition.extensions, schema, node);
+    fn field(&mut self, field: FieldRef<'s>) -> Definition<'s> {
+        let of = field.of();
+        let field = field.get();
+        let mut definition = self.inline(of);
+        merging(&mut definition.extensions, of);
         if self.dialect == Dialect::V3 {
             definition.default = match &field.default {
                 Some(default) => Some(Cow::Borrowed(default)),
                 None if field.pointer => None,
-                None => {
-                    zero(node).filter(|zero| field.presence == Presence::Always || zero.is_object()).map(Cow::Owned)
-                }
+                None => zero(of).filter(|zero| field.presence == Presence::Always || zero.is_object()).map(Cow::Owned),
             };
         }
         match &mut definition {
@@ -261,31 +263,28 @@ impl<'s> Writer<'_, 's> {
         definition
     }
 
-    /// What stands at a node: a reference to a published type, or the schema itself.
-    fn inline(&mut self, schema: &'s Schema, id: NodeId) -> Definition<'s> {
-        if let Some(name) = self.names.published(schema, id) {
+    /// What stands for a type: a reference where it is published, or the schema itself.
+    fn inline(&mut self, of: TypeRef<'s>) -> Definition<'s> {
+        if let Some(name) = self.names.published(of) {
             self.wanted.push(Cow::Borrowed(name));
             return Definition::reference(self.dialect, name);
         }
-        let node = schema.node(id);
-        let mut definition = match &node.kind {
-            NodeKind::Object(object) => self.object(schema, object, None),
-            NodeKind::List(item) => {
-                Definition { items: Some(Box::new(self.element(schema, *item))), ..Definition::of("array") }
+        let node = of.node();
+        let mut definition = match of.kind() {
+            TypeKind::Object(object) => self.object(object, None),
+            TypeKind::List(item) => Definition { items: Some(Box::new(self.element(item))), ..Definition::of("array") },
+            TypeKind::Map(value) => {
+                Definition { additional_properties: Some(Box::new(self.element(value))), ..Definition::of("object") }
             }
-            NodeKind::Map(value) => Definition {
-                additional_properties: Some(Box::new(self.element(schema, *value))),
-                ..Definition::of("object")
-            },
-            NodeKind::Scalar(Scalar::Int64) if &*node.go == "int" => Definition::formatted("integer", "int32"),
+            TypeKind::Scalar(Scalar::Int64) if &*node.go == "int" => Definition::formatted("integer", "int32"),
             // As custom resources say it; the built-in type has a name.
-            NodeKind::Scalar(Scalar::IntOrString) => Definition {
+            TypeKind::Scalar(Scalar::IntOrString) => Definition {
                 extensions: Extensions { int_or_string: true, ..Extensions::default() },
                 ..Definition::default()
             },
-            NodeKind::Scalar(scalar) => self.scalar_type(*scalar),
-            NodeKind::Any if node.preserve_unknown => Definition::default(),
-            NodeKind::Any => Definition::of("object"),
+            TypeKind::Scalar(scalar) => self.scalar_type(scalar),
+            TypeKind::Any if node.preserve_unknown => Definition::default(),
+            TypeKind::Any => Definition::of("object"),
         };
         definition.nullable = node.nullable && self.dialect == Dialect::V3;
         definition.extensions.preserve_unknown = node.preserve_unknown;
@@ -294,10 +293,10 @@ impl<'s> Writer<'_, 's> {
     }
 
     /// An item of a list or a value of a map: in Go never behind a pointer, so it has a zero value.
-    fn element(&mut self, schema: &'s Schema, id: NodeId) -> Definition<'s> {
-        let mut definition = self.inline(schema, id);
-        if self.dialect == Dialect::V3 && std::ptr::eq(schema, self.names.schema()) {
-            definition.default = zero(schema.node(id)).map(Cow::Owned);
+    fn element(&mut self, of: TypeRef<'s>) -> Definition<'s> {
+        let mut definition = self.inline(of);
+        if self.dialect == Dialect::V3 && self.names.is_builtin(of) {
+            definition.default = zero(of).map(Cow::Owned);
         }
         definition.settled(self.dialect)
     }
@@ -326,12 +325,12 @@ impl<'s> Writer<'_, 's> {
 }
 
 /// The value that Go has in a field without a pointer. Types that read themselves have none that could be written.
-fn zero(node: &Node) -> Option<Value> {
-    match &node.kind {
-        NodeKind::Object(object) if !object.name.is_empty() => Some(json!({})),
-        NodeKind::Scalar(Scalar::String) => Some(json!("")),
-        NodeKind::Scalar(Scalar::Bool) => Some(json!(false)),
-        NodeKind::Scalar(Scalar::Int32 | Scalar::Int64 | Scalar::Uint32 | Scalar::Uint64 | Scalar::Float64) => {
+fn zero(of: TypeRef<'_>) -> Option<Value> {
+    match of.kind() {
+        TypeKind::Object(object) if !object.name().is_empty() => Some(json!({})),
+        TypeKind::Scalar(Scalar::String) => Some(json!("")),
+        TypeKind::Scalar(Scalar::Bool) => Some(json!(false)),
+        TypeKind::Scalar(Scalar::Int32 | Scalar::Int64 | Scalar::Uint32 | Scalar::Uint64 | Scalar::Float64) => {
             Some(json!(0))
         }
         _ => None,
@@ -339,12 +338,13 @@ fn zero(node: &Node) -> Option<Value> {
 }
 
 /// Adds what a field says about the merging of its values.
-fn merging<'s>(extensions: &mut Extensions<'s>, schema: &Schema, node: &'s Node) {
+fn merging<'s>(extensions: &mut Extensions<'s>, of: TypeRef<'s>) {
+    let node = of.node();
     extensions.patch_strategy = patch_strategy(&node.patch);
     extensions.patch_merge_key = node.patch.merge_key.as_deref();
-    match &node.kind {
+    match of.kind() {
         // `Verbs` and `ExtraValue` are types of their own, which say nothing.
-        NodeKind::List(_) if !node.wrapped => match &node.list {
+        TypeKind::List(_) if !node.wrapped => match &node.list {
             ListType::Atomic => extensions.list_type = Some("atomic"),
             ListType::Set => extensions.list_type = Some("set"),
             ListType::Map(keys) => {
@@ -352,10 +352,10 @@ fn merging<'s>(extensions: &mut Extensions<'s>, schema: &Schema, node: &'s Node)
                 extensions.list_map_keys = keys;
             }
         },
-        NodeKind::Map(_) => extensions.map_type = node.atomic.then_some("atomic"),
+        TypeKind::Map(_) => extensions.map_type = node.atomic.then_some("atomic"),
         // A use of a type differs from the type itself only where the facts say so.
-        NodeKind::Object(object) => {
-            let declared = schema.named(&object.name).is_some_and(|id| schema.node(id).atomic);
+        TypeKind::Object(object) => {
+            let declared = of.schema().named(object.name()).is_some_and(|of| of.node().atomic);
             extensions.map_type = match (node.atomic, declared) {
                 (true, false) => Some("atomic"),
                 (false, true) => Some("granular"),

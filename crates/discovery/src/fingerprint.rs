@@ -3,12 +3,12 @@
 //! A document follows from the version of this crate, the built-in types, the group versions of the table, and the
 //! resources it is about: a hash over these changes whenever the document does.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io::Write;
 use std::sync::OnceLock;
 
-use pawl_kinds::Resource;
-use pawl_schema::{NodeId, NodeKind, Schema};
+use pawl_kinds::{Kinds, Resource};
+use pawl_schema::{TypeKind, TypeRef};
 use sha2::{Digest, Sha512};
 
 use crate::{hexadecimal, names, operations, table};
@@ -19,10 +19,10 @@ pub(crate) struct Fingerprint {
 }
 
 impl Fingerprint {
-    pub fn new(resources: &[&Resource]) -> Self {
+    pub fn new(builtin: &'static Kinds, resources: &[&Resource]) -> Self {
         let mut common = Sha512::new();
         common.update(env!("CARGO_PKG_VERSION"));
-        common.update(builtin_types());
+        common.update(builtin_types(builtin));
         for version in table::groups(resources).iter().flat_map(|g| &g.versions) {
             if version.is_builtin() {
                 feed(&mut common, (version.group, version.name));
@@ -40,7 +40,7 @@ impl Fingerprint {
             if operations::root(&resource.facts.group, &resource.facts.version) == path {
                 feed(&mut hash, &resource.facts);
                 if names::is_custom(resource) {
-                    Walk { schema: resource.schema, hash: &mut hash, seen: HashSet::new() }.node(resource.root);
+                    Walk { hash: &mut hash, seen: HashMap::new() }.below(resource.object_type.as_ref());
                 }
             }
         }
@@ -49,52 +49,52 @@ impl Fingerprint {
 }
 
 /// The hash of every built-in type, taken once.
-fn builtin_types() -> &'static [u8] {
+fn builtin_types(builtin: &'static Kinds) -> &'static [u8] {
     static HASH: OnceLock<Vec<u8>> = OnceLock::new();
     HASH.get_or_init(|| {
-        let schema = pawl_kinds::schema();
-        let mut types: Vec<(&str, NodeId)> = schema.types().collect();
-        types.sort_unstable();
+        let mut types: Vec<(&str, TypeRef<'_>)> = builtin.schema().types().collect();
+        types.sort_unstable_by_key(|(name, _)| *name);
         let mut hash = Sha512::new();
-        let mut walk = Walk { schema, hash: &mut hash, seen: HashSet::new() };
-        for (name, id) in types {
+        let mut walk = Walk { hash: &mut hash, seen: HashMap::new() };
+        for (name, of) in types {
             feed(walk.hash, name);
-            walk.node(id);
+            walk.below(of);
         }
         hash.finalize().to_vec()
     })
 }
 
-/// Feeds everything below a node to a hash, each node once.
-struct Walk<'h> {
-    schema: &'h Schema,
+/// Feeds everything below a type to a hash, each type once.
+struct Walk<'h, 's> {
     hash: &'h mut Sha512,
-    seen: HashSet<NodeId>,
+    /// Which was the how many-eth.
+    seen: HashMap<TypeRef<'s>, usize>,
 }
 
-impl Walk<'_> {
-    fn node(&mut self, id: NodeId) {
-        feed(self.hash, id);
-        if !self.seen.insert(id) {
+impl<'s> Walk<'_, 's> {
+    fn below(&mut self, of: TypeRef<'s>) {
+        let count = self.seen.len();
+        let number = *self.seen.entry(of).or_insert(count);
+        feed(self.hash, number);
+        if number < count {
             return;
         }
-        let schema = self.schema;
-        let node = schema.node(id);
+        let node = of.node();
         feed(self.hash, (&node.go, &node.list, &node.patch));
         feed(self.hash, (node.atomic, node.preserve_unknown, node.embedded, node.nullable, node.wrapped));
-        match &node.kind {
-            NodeKind::Object(object) => {
-                for field in &object.fields {
-                    feed(self.hash, field);
-                    self.node(field.node);
+        match of.kind() {
+            TypeKind::Object(object) => {
+                for field in object.fields() {
+                    feed(self.hash, field.get());
+                    self.below(field.of());
                 }
             }
-            NodeKind::List(inner) | NodeKind::Map(inner) => {
-                feed(self.hash, matches!(node.kind, NodeKind::List(_)));
-                self.node(*inner);
+            TypeKind::List(inner) | TypeKind::Map(inner) => {
+                feed(self.hash, matches!(of.kind(), TypeKind::List(_)));
+                self.below(inner);
             }
-            NodeKind::Scalar(scalar) => feed(self.hash, scalar),
-            NodeKind::Any => {}
+            TypeKind::Scalar(scalar) => feed(self.hash, scalar),
+            TypeKind::Any => {}
         }
     }
 }

@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use pawl_kinds::Resource;
-use pawl_schema::{NodeId, NodeKind, Schema};
+use pawl_kinds::{Kinds, Resource, Subresource};
+use pawl_schema::{TypeKind, TypeRef};
 
 use crate::definition::Kind;
 use crate::table;
@@ -27,8 +27,8 @@ pub(crate) const WATCH_EVENT: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Watch
 /// What a published name stands for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source<'r> {
-    /// A node of the built-in schema.
-    Builtin(NodeId),
+    /// A built-in type.
+    Builtin(TypeRef<'static>),
     /// The objects of a custom resource.
     Custom(&'r Resource),
     /// The list of a custom resource.
@@ -37,22 +37,21 @@ pub(crate) enum Source<'r> {
 
 /// The names of everything that a table can publish.
 pub(crate) struct Names<'r> {
-    schema: &'static Schema,
+    builtin: &'static Kinds,
     sources: HashMap<Cow<'static, str>, Source<'r>>,
     /// Built-in types that are no objects (times, quantities, raw values), which nodes do not name.
-    plain: HashMap<NodeId, &'static str>,
+    plain: HashMap<TypeRef<'static>, &'static str>,
     kinds: HashMap<Cow<'static, str>, Vec<Kind<'r>>>,
 }
 
 impl<'r> Names<'r> {
-    pub fn new(resources: &[&'r Resource]) -> Self {
-        let schema = pawl_kinds::schema();
-        let mut names = Self { schema, sources: HashMap::new(), plain: HashMap::new(), kinds: HashMap::new() };
-        for (type_name, id) in schema.types() {
-            let Some(name) = pawl_kinds::openapi_name(type_name) else { continue };
-            names.sources.insert(Cow::Borrowed(name), Source::Builtin(id));
-            if !matches!(schema.node(id).kind, NodeKind::Object(_)) {
-                names.plain.insert(id, name);
+    pub fn new(builtin: &'static Kinds, resources: &[&'r Resource]) -> Self {
+        let mut names = Self { builtin, sources: HashMap::new(), plain: HashMap::new(), kinds: HashMap::new() };
+        for (type_name, of) in builtin.schema().types() {
+            let Some(name) = builtin.openapi_name(type_name) else { continue };
+            names.sources.insert(Cow::Borrowed(name), Source::Builtin(of));
+            if of.object().is_none() {
+                names.plain.insert(of, name);
             }
         }
         for &resource in resources {
@@ -81,9 +80,9 @@ impl<'r> Names<'r> {
         names
     }
 
-    /// The schema of built-in types.
-    pub fn schema(&self) -> &'static Schema {
-        self.schema
+    /// The built-in types, whose names and descriptions are upstream's.
+    pub fn builtin(&self) -> &'static Kinds {
+        self.builtin
     }
 
     pub fn source(&self, name: &str) -> Option<Source<'r>> {
@@ -95,20 +94,25 @@ impl<'r> Names<'r> {
         self.kinds.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The name of the built-in type at a node, where it has one.
-    pub fn published(&self, schema: &Schema, id: NodeId) -> Option<&'static str> {
-        if !std::ptr::eq(schema, self.schema) {
+    /// Whether a type is built in.
+    pub fn is_builtin(&self, of: TypeRef<'_>) -> bool {
+        std::ptr::eq(of.schema(), &**self.builtin.schema())
+    }
+
+    /// The name of a built-in type, where it has one.
+    pub fn published(&self, of: TypeRef<'_>) -> Option<&'static str> {
+        if !self.is_builtin(of) {
             return None;
         }
-        match &schema.node(id).kind {
-            NodeKind::Object(object) => pawl_kinds::openapi_name(&object.name),
-            _ => self.plain.get(&id).copied(),
+        match of.kind() {
+            TypeKind::Object(object) => self.builtin.openapi_name(object.name()),
+            _ => self.plain.get(&of).copied(),
         }
     }
 
     /// The name of a resource's objects.
     pub fn of_resource(&self, resource: &Resource) -> Cow<'static, str> {
-        match pawl_kinds::openapi_name(&resource.facts.type_name) {
+        match self.builtin.openapi_name(&resource.facts.type_name) {
             Some(name) => Cow::Borrowed(name),
             None => Cow::Owned(custom(resource)),
         }
@@ -130,7 +134,7 @@ impl<'r> Names<'r> {
         self.add_kind(name, kind(Cow::Borrowed(&*facts.kind)));
         self.add_kind(list, kind(Cow::Owned(resource.list_kind())));
         for sub in &facts.sub {
-            if let Some(name) = sub.type_name.as_deref().and_then(pawl_kinds::openapi_name) {
+            if let Some(name) = sub.type_name.as_deref().and_then(|name| self.builtin.openapi_name(name)) {
                 let (group, version) = of_subresource(resource, sub);
                 self.add_kind(Cow::Borrowed(name), Kind { group, kind: Cow::Borrowed(&*sub.kind), version });
             }
@@ -146,13 +150,13 @@ impl<'r> Names<'r> {
 }
 
 /// The group and version of what a subresource answers with: those of its resource unless it names others.
-pub(crate) fn of_subresource<'r>(resource: &'r Resource, sub: &'r pawl_kinds::Subresource) -> (&'r str, &'r str) {
+pub(crate) fn of_subresource<'r>(resource: &'r Resource, sub: &'r Subresource) -> (&'r str, &'r str) {
     if sub.version.is_empty() { (&resource.facts.group, &resource.facts.version) } else { (&sub.group, &sub.version) }
 }
 
 /// Whether a resource was defined by a user.
 pub(crate) fn is_custom(resource: &Resource) -> bool {
-    pawl_kinds::openapi_name(&resource.facts.type_name).is_none()
+    resource.facts.openapi_name.is_none()
 }
 
 fn custom(resource: &Resource) -> String {

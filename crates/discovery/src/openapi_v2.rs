@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use pawl_kinds::Resource;
+use pawl_kinds::{Kinds, Resource};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
@@ -22,14 +22,14 @@ pub const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+pr
 pub const PROTOBUF_ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 
 /// The document as JSON.
-pub fn json(resources: &[&Resource]) -> Vec<u8> {
+pub fn json(builtin: &'static Kinds, resources: &[&Resource]) -> Vec<u8> {
     // Nothing in it can fail to be written.
-    with_document(resources, |document| serde_json::to_vec(document).unwrap_or_default())
+    with_document(builtin, resources, |document| serde_json::to_vec(document).unwrap_or_default())
 }
 
 /// The document as a message of gnostic's `openapi.v2.Document`.
-pub fn protobuf(resources: &[&Resource]) -> Vec<u8> {
-    with_document(resources, protobuf::document)
+pub fn protobuf(builtin: &'static Kinds, resources: &[&Resource]) -> Vec<u8> {
+    with_document(builtin, resources, protobuf::document)
 }
 
 #[derive(Serialize)]
@@ -140,8 +140,12 @@ impl Serialize for Responses {
     }
 }
 
-fn with_document(resources: &[&Resource], render: impl FnOnce(&Document) -> Vec<u8>) -> Vec<u8> {
-    let names = Names::new(resources);
+fn with_document(
+    builtin: &'static Kinds,
+    resources: &[&Resource],
+    render: impl FnOnce(&Document) -> Vec<u8>,
+) -> Vec<u8> {
+    let names = Names::new(builtin, resources);
     let mut all = Paths::new();
     for key in paths::keys(resources) {
         all.extend(paths::of(resources, &names, &key).unwrap_or_default());

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use pawl_kinds::Resource;
+use pawl_kinds::{Kinds, Resource};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
@@ -31,8 +31,8 @@ struct Link {
 }
 
 /// The index of a table. No document is built for it: hashes are taken of what documents are made from.
-pub fn index(resources: &[&Resource]) -> Index {
-    let fingerprint = Fingerprint::new(resources);
+pub fn index(builtin: &'static Kinds, resources: &[&Resource]) -> Index {
+    let fingerprint = Fingerprint::new(builtin, resources);
     let link = |key: String| {
         let hash = fingerprint.of(resources, &key);
         let link = Link { server_relative_url: format!("/openapi/v3/{key}?hash={hash}") };
@@ -42,14 +42,14 @@ pub fn index(resources: &[&Resource]) -> Index {
 }
 
 /// The hash of a document, which is its entity tag too; none where there is no such document.
-pub fn hash(resources: &[&Resource], key: &str) -> Option<String> {
+pub fn hash(builtin: &'static Kinds, resources: &[&Resource], key: &str) -> Option<String> {
     let known = paths::keys(resources).iter().any(|k| k == key);
-    known.then(|| Fingerprint::new(resources).of(resources, key))
+    known.then(|| Fingerprint::new(builtin, resources).of(resources, key))
 }
 
 /// The document under `/openapi/v3/KEY`, where KEY is `api/v1` or `apis/apps/v1`, as JSON; none where there is no such document.
-pub fn document(resources: &[&Resource], key: &str) -> Option<Vec<u8>> {
-    let names = Names::new(resources);
+pub fn document(builtin: &'static Kinds, resources: &[&Resource], key: &str) -> Option<Vec<u8>> {
+    let names = Names::new(builtin, resources);
     let paths = paths::of(resources, &names, key)?;
     let document = Document {
         components: Components {

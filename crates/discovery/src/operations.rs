@@ -186,7 +186,7 @@ impl<'r> Writer<'_, 'r> {
         if let Some(sub) = sub {
             let (group, version) = names::of_subresource(self.resource, sub);
             operation.kind = Some(Kind { group, kind: Cow::Borrowed(&*sub.kind), version });
-            if let Some(name) = sub.type_name.as_deref().and_then(pawl_kinds::openapi_name) {
+            if let Some(name) = sub.type_name.as_deref().and_then(|name| self.names.builtin().openapi_name(name)) {
                 operation.answer = Some(Cow::Borrowed(name));
             }
         }
@@ -271,9 +271,9 @@ impl<'r> Writer<'_, 'r> {
 
     fn subresource(&self, paths: &mut Paths<'r>, path: &str, sub: &'r Subresource) {
         // What takes options and is no published type is a connection: exec, attach, proxy.
-        let options = sub.type_name.as_deref().filter(|name| pawl_kinds::openapi_name(name).is_none());
-        if let Some(options) = options.and_then(|name| self.names.schema().named(name)) {
-            let parameters = parameters::of_options(self.names.schema(), options);
+        let options = sub.type_name.as_deref().filter(|name| self.names.builtin().openapi_name(name).is_none());
+        if let Some(options) = options.and_then(|name| self.names.builtin().named(name)) {
+            let parameters = parameters::of_options(options);
             return self.connections(paths, path, sub, &parameters);
         }
         for verb in &sub.verbs {
@@ -291,8 +291,8 @@ impl<'r> Writer<'_, 'r> {
 
     fn log(&self, sub: &'r Subresource) -> Operation<'r> {
         let mut operation = self.read(Some(sub));
-        let options = self.names.schema().named(LOG_OPTIONS);
-        operation.parameters.extend(options.into_iter().flat_map(|o| parameters::of_options(self.names.schema(), o)));
+        let options = self.names.builtin().named(LOG_OPTIONS);
+        operation.parameters.extend(options.into_iter().flat_map(parameters::of_options));
         operation.parameters.sort();
         operation.answer = None;
         operation.produces = LOGS;

@@ -1,6 +1,6 @@
 //! The parameters of operations.
 
-use pawl_schema::{NodeId, NodeKind, Scalar, Schema};
+use pawl_schema::{ObjectRef, Scalar, TypeKind, TypeRef};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
@@ -104,23 +104,23 @@ pub(crate) fn in_path(path: &str) -> Vec<Parameter<'static>> {
 }
 
 /// The options of a connection, which stand in the query: those fields of their type that are plain values.
-pub(crate) fn of_options<'s>(schema: &'s Schema, options: NodeId) -> Vec<Parameter<'s>> {
-    let fields = schema.object(options).map(|o| o.fields.as_slice()).unwrap_or_default();
-    let own = fields.iter().filter(|f| !["kind", "apiVersion"].contains(&&*f.name));
+pub(crate) fn of_options(options: TypeRef<'_>) -> Vec<Parameter<'_>> {
+    let fields = options.object().into_iter().flat_map(ObjectRef::fields);
+    let own = fields.filter(|f| !["kind", "apiVersion"].contains(&&*f.name));
     own.filter_map(|field| {
-        let kind = plain(schema, field.node)?;
-        Some(Parameter { name: &field.name, place: Place::Query, kind, description: None })
+        let kind = plain(field.of())?;
+        Some(Parameter { name: &field.get().name, place: Place::Query, kind, description: None })
     })
     .collect()
 }
 
-fn plain(schema: &Schema, id: NodeId) -> Option<&'static str> {
-    match &schema.node(id).kind {
-        NodeKind::Scalar(Scalar::String) => Some(STRING),
-        NodeKind::Scalar(Scalar::Bool) => Some(BOOLEAN),
-        NodeKind::Scalar(Scalar::Int32 | Scalar::Int64) => Some(INTEGER),
+fn plain(of: TypeRef<'_>) -> Option<&'static str> {
+    match of.kind() {
+        TypeKind::Scalar(Scalar::String) => Some(STRING),
+        TypeKind::Scalar(Scalar::Bool) => Some(BOOLEAN),
+        TypeKind::Scalar(Scalar::Int32 | Scalar::Int64) => Some(INTEGER),
         // A list is given by naming the parameter several times.
-        NodeKind::List(item) => plain(schema, *item),
+        TypeKind::List(item) => plain(item),
         _ => None,
     }
 }

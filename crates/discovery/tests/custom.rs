@@ -24,8 +24,8 @@ fn widgets(size: Scalar) -> Resource {
             verbs: words("delete deletecollection get list patch create update watch"),
             ..Facts::default()
         },
-        schema: Box::leak(Box::new(builder.build().unwrap())),
-        root,
+        object_type: builder.build_type(root).unwrap(),
+        behaviour: std::sync::Arc::clone(&pawl_kinds::builtin()[0].behaviour),
     }
 }
 
@@ -49,7 +49,8 @@ fn it_is_discovered() {
 #[test]
 fn it_has_a_document() {
     let widgets = widgets(Scalar::Int64);
-    let document: Value = serde_json::from_slice(&openapi_v3::document(&with(&widgets), KEY).unwrap()).unwrap();
+    let document: Value =
+        serde_json::from_slice(&openapi_v3::document(pawl_kinds::kinds(), &with(&widgets), KEY).unwrap()).unwrap();
     let schema = &document["components"]["schemas"][NAME];
     assert_eq!(schema["properties"]["spec"]["properties"]["size"], json!({"type": "integer", "format": "int64"}));
     let meta = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
@@ -62,18 +63,18 @@ fn it_has_a_document() {
     let patch = &document["paths"][path]["patch"];
     assert_eq!(patch["operationId"], "patchShopExampleComV1beta1NamespacedWidget");
     assert!(patch["requestBody"]["content"].get("application/strategic-merge-patch+json").is_none());
-    assert!(openapi_v3::document(&with(&widgets), "apis/shop.example.com").is_none());
-    let swagger: Value = serde_json::from_slice(&openapi_v2::json(&with(&widgets))).unwrap();
+    assert!(openapi_v3::document(pawl_kinds::kinds(), &with(&widgets), "apis/shop.example.com").is_none());
+    let swagger: Value = serde_json::from_slice(&openapi_v2::json(pawl_kinds::kinds(), &with(&widgets))).unwrap();
     assert!(swagger["definitions"].get(NAME).is_some());
 }
 
 #[test]
 fn only_its_own_hash_changes_with_it() {
     let (before, after) = (widgets(Scalar::Int64), widgets(Scalar::String));
-    let hash = |widgets: &Resource, key: &str| openapi_v3::hash(&with(widgets), key).unwrap();
+    let hash = |widgets: &Resource, key: &str| openapi_v3::hash(pawl_kinds::kinds(), &with(widgets), key).unwrap();
     assert_eq!(hash(&before, KEY), hash(&before, KEY));
     assert_ne!(hash(&before, KEY), hash(&after, KEY));
     assert_eq!(hash(&before, "api/v1"), hash(&after, "api/v1"));
     let builtin: Vec<&Resource> = pawl_kinds::builtin().iter().collect();
-    assert_eq!(openapi_v3::hash(&builtin, "api/v1").unwrap(), hash(&before, "api/v1"));
+    assert_eq!(openapi_v3::hash(pawl_kinds::kinds(), &builtin, "api/v1").unwrap(), hash(&before, "api/v1"));
 }

@@ -13,16 +13,16 @@ fn table() -> Vec<&'static Resource> {
 }
 
 fn keys() -> Vec<String> {
-    let index = serde_json::to_value(openapi_v3::index(&table())).unwrap();
+    let index = serde_json::to_value(openapi_v3::index(pawl_kinds::kinds(), &table())).unwrap();
     index["paths"].as_object().unwrap().keys().cloned().collect()
 }
 
 fn v3(key: &str) -> Value {
-    serde_json::from_slice(&openapi_v3::document(&table(), key).unwrap()).unwrap()
+    serde_json::from_slice(&openapi_v3::document(pawl_kinds::kinds(), &table(), key).unwrap()).unwrap()
 }
 
 fn v2() -> Value {
-    serde_json::from_slice(&openapi_v2::json(&table())).unwrap()
+    serde_json::from_slice(&openapi_v2::json(pawl_kinds::kinds(), &table())).unwrap()
 }
 
 /// Calls `visit` with every object in a document.
@@ -76,11 +76,11 @@ fn the_index_names_every_document() {
         apis/rbac.authorization.k8s.io/v1 apis/resource.k8s.io apis/resource.k8s.io/v1 apis/scheduling.k8s.io \
         apis/scheduling.k8s.io/v1 apis/storage.k8s.io apis/storage.k8s.io/v1 openid/v1/jwks version";
     assert_eq!(keys(), expected.split_whitespace().collect::<Vec<_>>());
-    let index = serde_json::to_value(openapi_v3::index(&table())).unwrap();
-    let hash = openapi_v3::hash(&table(), "api/v1").unwrap();
+    let index = serde_json::to_value(openapi_v3::index(pawl_kinds::kinds(), &table())).unwrap();
+    let hash = openapi_v3::hash(pawl_kinds::kinds(), &table(), "api/v1").unwrap();
     assert_eq!(index["paths"]["api/v1"], json!({"serverRelativeURL": format!("/openapi/v3/api/v1?hash={hash}")}));
-    assert!(openapi_v3::document(&table(), "apis/nope/v1").is_none());
-    assert!(openapi_v3::hash(&table(), "apis/nope/v1").is_none());
+    assert!(openapi_v3::document(pawl_kinds::kinds(), &table(), "apis/nope/v1").is_none());
+    assert!(openapi_v3::hash(pawl_kinds::kinds(), &table(), "apis/nope/v1").is_none());
 }
 
 #[test]
@@ -252,24 +252,24 @@ fn swagger_is_whole() {
 /// Every list type, map key and patch strategy of the facts is published.
 #[test]
 fn merging_is_published_for_every_type() {
-    use pawl_schema::{ListType, NodeKind};
+    use pawl_schema::{ListType, ObjectRef, TypeKind};
     let document = v2();
     let schema = pawl_kinds::schema();
     let mut lists = 0;
-    for (type_name, id) in schema.types() {
+    for (type_name, of) in schema.types() {
         let Some(definition) = pawl_kinds::openapi_name(type_name).and_then(|n| document["definitions"].get(n)) else {
             continue;
         };
-        for field in schema.object(id).map(|o| o.fields.as_slice()).unwrap_or_default() {
-            let node = schema.node(field.node);
+        for field in of.object().into_iter().flat_map(ObjectRef::fields) {
+            let (kind, node) = (field.of().kind(), field.of().node());
             let property = &definition["properties"][&*field.name];
             assert!(property.is_object(), "{type_name}.{}", field.name);
-            if let (NodeKind::List(_), ListType::Map(keys)) = (&node.kind, &node.list) {
+            if let (TypeKind::List(_), ListType::Map(keys)) = (kind, &node.list) {
                 assert_eq!(property["x-kubernetes-list-type"], "map");
                 assert_eq!(property["x-kubernetes-list-map-keys"], json!(keys));
                 lists += 1;
             }
-            if let (NodeKind::List(_), ListType::Set) = (&node.kind, &node.list) {
+            if let (TypeKind::List(_), ListType::Set) = (kind, &node.list) {
                 assert_eq!(property["x-kubernetes-list-type"], "set");
                 lists += 1;
             }

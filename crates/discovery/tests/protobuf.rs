@@ -83,8 +83,8 @@ fn schema(bytes: &[u8]) -> Value {
 #[test]
 fn it_says_what_the_json_says() {
     let table: Vec<&Resource> = pawl_kinds::builtin().iter().collect();
-    let json: Value = serde_json::from_slice(&openapi_v2::json(&table)).unwrap();
-    let bytes = openapi_v2::protobuf(&table);
+    let json: Value = serde_json::from_slice(&openapi_v2::json(pawl_kinds::kinds(), &table)).unwrap();
+    let bytes = openapi_v2::protobuf(pawl_kinds::kinds(), &table);
 
     assert_eq!(text(&bytes, 1).as_deref(), Some("2.0"));
     assert_eq!(text(one(&bytes, 2).unwrap(), 1).as_deref(), Some("Kubernetes"));
@@ -124,7 +124,7 @@ fn it_says_what_the_json_says() {
 #[test]
 fn field_validation_is_found_behind_a_reference() {
     let table: Vec<&Resource> = pawl_kinds::builtin().iter().collect();
-    let bytes = openapi_v2::protobuf(&table);
+    let bytes = openapi_v2::protobuf(pawl_kinds::kinds(), &table);
     let shared =
         all(one(&bytes, 10).unwrap(), 1).into_iter().map(named).find(|(name, _)| name == "fieldValidation-query");
     let query = one(one(shared.unwrap().1, 2).unwrap(), 3).unwrap();

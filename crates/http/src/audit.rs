@@ -210,8 +210,8 @@ fn read(headers: &HeaderMap, body: &[u8]) -> Option<Value> {
         Media::Yaml => pawl_schema::yaml::parse(std::str::from_utf8(body).ok()?).ok().map(|p| p.value),
         Media::Protobuf => {
             let envelope = pawl_protobuf::open(body).ok()?;
-            let root = type_of(envelope.api_version, envelope.kind)?;
-            let mut object = pawl_registry::protobuf().decode(root, envelope.raw).ok()?.object;
+            let of = type_of(envelope.api_version, envelope.kind)?;
+            let mut object = pawl_registry::protobuf().decode(of, envelope.raw).ok()?.object;
             object.insert("apiVersion".to_owned(), envelope.api_version.into());
             object.insert("kind".to_owned(), envelope.kind.into());
             Some(Value::Object(object))

@@ -6,16 +6,16 @@
 mod autoscaler;
 mod event;
 
-use pawl_schema::NodeId;
+use pawl_schema::TypeRef;
 use serde_json::{Map, Value};
 
-use crate::types;
+use crate::{Forms, types};
 
 /// The two forms of a kind.
 #[derive(Debug)]
-pub struct Forms {
-    pub stored: Form,
-    pub other: Form,
+struct TwoForms {
+    stored: Form,
+    other: Form,
     to_stored: fn(Map<String, Value>) -> Map<String, Value>,
     to_other: fn(Map<String, Value>) -> Map<String, Value>,
     /// Selectable fields of the other form by their names in the stored one, where they differ.
@@ -24,20 +24,20 @@ pub struct Forms {
 
 /// One form of a kind.
 #[derive(Debug)]
-pub struct Form {
-    pub api_version: &'static str,
+struct Form {
+    api_version: &'static str,
     type_name: &'static str,
 }
 
-static FORMS: [Forms; 2] = [
-    Forms {
+static FORMS: [TwoForms; 2] = [
+    TwoForms {
         stored: Form { api_version: "autoscaling/v2", type_name: "autoscaling.v2.HorizontalPodAutoscaler" },
         other: Form { api_version: "autoscaling/v1", type_name: "autoscaling.v1.HorizontalPodAutoscaler" },
         to_stored: autoscaler::to_v2,
         to_other: autoscaler::to_v1,
         fields: &[],
     },
-    Forms {
+    TwoForms {
         stored: Form { api_version: "v1", type_name: "core.v1.Event" },
         other: Form { api_version: "events.k8s.io/v1", type_name: "events.v1.Event" },
         to_stored: event::to_core,
@@ -47,13 +47,21 @@ static FORMS: [Forms; 2] = [
 ];
 
 /// The forms of the kind that a type is one of; `None` for types of one form only.
-pub fn forms(type_name: &str) -> Option<&'static Forms> {
-    FORMS.iter().find(|forms| [forms.stored.type_name, forms.other.type_name].contains(&type_name))
+pub(crate) fn forms(type_name: &str) -> Option<&'static dyn Forms> {
+    let found = FORMS.iter().find(|forms| [forms.stored.type_name, forms.other.type_name].contains(&type_name));
+    found.map(|forms| forms as &dyn Forms)
 }
 
-impl Forms {
-    /// The object in the form of an apiVersion; `None` where it is none of the kind's.
-    pub fn convert(&self, object: Map<String, Value>, api_version: &str) -> Option<Map<String, Value>> {
+impl Forms for TwoForms {
+    fn stored(&self) -> &str {
+        self.stored.api_version
+    }
+
+    fn type_of(&self, api_version: &str) -> Option<TypeRef<'_>> {
+        types::schema().named(self.form(api_version)?.type_name)
+    }
+
+    fn convert(&self, object: Map<String, Value>, api_version: &str) -> Option<Map<String, Value>> {
         let is_stored = object.get("apiVersion").and_then(Value::as_str) == Some(self.stored.api_version);
         let mut converted = match self.form(api_version)?.api_version == self.stored.api_version {
             wanted if wanted == is_stored => return Some(object),
@@ -64,29 +72,22 @@ impl Forms {
         Some(converted)
     }
 
-    pub fn form(&self, api_version: &str) -> Option<&Form> {
-        [&self.stored, &self.other].into_iter().find(|form| form.api_version == api_version)
-    }
-
-    /// What a selectable field is called in the stored form.
-    pub fn stored_field<'f>(&self, field: &'f str) -> &'f str {
+    fn stored_field<'f>(&'f self, field: &'f str) -> &'f str {
         self.fields.iter().find(|(other, _)| *other == field).map_or(field, |(_, stored)| stored)
     }
 }
 
-impl Form {
-    /// The type of the form.
-    pub fn root(&self) -> Option<NodeId> {
-        types::schema().named(self.type_name)
+impl TwoForms {
+    fn form(&self, api_version: &str) -> Option<&Form> {
+        [&self.stored, &self.other].into_iter().find(|form| form.api_version == api_version)
     }
 }
 
 /// Brings fields in line with a type: what it does not write goes, what it always writes comes.
 fn fit(type_name: &str, fields: &mut Map<String, Value>) {
-    let schema = types::schema();
-    let Some(object) = schema.named(type_name).and_then(|id| schema.object(id)) else { return };
-    fields.retain(|name, value| object.field(name).is_some_and(|field| !schema.is_omitted(field, value)));
-    schema.complete(object, fields);
+    let Some(object) = types::schema().named(type_name).and_then(TypeRef::object) else { return };
+    fields.retain(|name, value| object.field(name).is_some_and(|field| !field.is_omitted(value)));
+    object.complete(fields);
 }
 
 /// Moves fields from their names in one form to those in the other.
@@ -106,7 +107,7 @@ mod tests {
     fn every_form_has_its_type_and_its_resource() {
         for forms in &FORMS {
             for form in [&forms.stored, &forms.other] {
-                assert!(form.root().is_some(), "{form:?}");
+                assert!(forms.type_of(form.api_version).is_some(), "{form:?}");
                 let resource = crate::builtin().iter().find(|r| r.facts.type_name == form.type_name).unwrap();
                 assert_eq!(resource.group_version().to_string(), form.api_version);
                 let storage = resource.facts.storage.as_deref().unwrap_or(form.api_version);

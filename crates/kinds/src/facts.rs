@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use crate::{print, resource, rules, types};
+use crate::builtin;
 
 /// Facts about further kinds, in the words of the files in `facts/`.
 #[derive(Clone, Debug, Default)]
@@ -37,19 +37,7 @@ pub fn add(addition: Addition) -> Result<(), AdditionError> {
     text.rules.push(addition.rules.into());
     text.columns.to_mut().push_str(&addition.columns);
     TEXT.set(text).map_err(|_| AdditionError::Late)?;
-    match problems() {
-        found if found.is_empty() => Ok(()),
-        found => Err(AdditionError::Senseless(found)),
-    }
-}
-
-/// What in the facts makes no sense; nothing, of those that are built in.
-pub(crate) fn problems() -> Vec<String> {
-    // The rules are about types that must be there.
-    match types::problem().or_else(resource::problem) {
-        Some(problem) => vec![problem],
-        None => rules::problems().into_iter().chain(print::problem()).collect(),
-    }
+    builtin::load().map(drop).map_err(|broken| AdditionError::Senseless(broken.0))
 }
 
 /// The text, by what it is about.
@@ -97,6 +85,6 @@ const RULES: [&str; 12] = [
 mod tests {
     #[test]
     fn the_facts_make_sense() {
-        assert_eq!(super::problems(), Vec::<String>::new());
+        assert!(crate::load().is_ok(), "{:?}", crate::load());
     }
 }

@@ -17,12 +17,25 @@ mod network;
 mod pods;
 mod quantities;
 mod quota;
-mod read;
 mod report;
 mod resource;
 mod service;
 mod storage;
 mod warnings;
 
-pub(crate) use functions::{CheckHook, FillHook, KeepHook, UpdateHook, WarnHook, check, fill, keep, update, warn};
-pub(crate) use pods::equal;
+use pawl_meta::object::Object;
+use pawl_rules::Hooks;
+
+/// The functions, as the engine of rules asks for them.
+pub(crate) const HOOKS: Hooks = Hooks {
+    fill: functions::fill,
+    keep: functions::keep,
+    check: functions::check,
+    update: functions::update,
+    warn: functions::warn,
+};
+
+/// An object of a type as messages show it: fields in the order of their declaration.
+pub(crate) fn shown(type_name: &str, fields: &Object) -> String {
+    pawl_rules::shown(crate::types::schema().named(type_name), fields)
+}

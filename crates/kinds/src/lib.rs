@@ -1,19 +1,23 @@
 //! The built-in kinds, as data.
 //!
 //! A built-in kind is a custom resource that ships in the binary: resources, types, defaults and rules are facts in
-//! `facts/`, read on first use. Code stands here only where data cannot say it, beside its kind and found by its name.
-//! It knows nothing of requests or storage.
+//! `facts/`, read once. Code stands here only where data cannot say it, beside its kind and found by its name. What a kind
+//! does is asked through [`Behaviour`], which a kind that users define answers too. It knows nothing of requests or storage.
 
+mod behaviour;
 pub mod bootstrap;
-pub mod convert;
-pub mod descriptions;
+mod builtin;
+mod convert;
+mod descriptions;
 pub mod facts;
-mod formats;
 mod hooks;
 pub mod print;
 mod resource;
-pub mod rules;
+mod status_fields;
 mod types;
 
-pub use resource::{Facts, NameRule, Resource, Subresource, builtin};
+pub use behaviour::{Behaviour, Columns, Forms, Write};
+pub use builtin::{BrokenFacts, Kinds, builtin, kinds, load};
+pub use pawl_rules::{Errors, MetadataCheck, MetadataPass, Prepare};
+pub use resource::{Facts, Generation, NameRule, Resource, ScalePaths, Subresource};
 pub use types::{openapi_name, schema};

@@ -1,22 +1,25 @@
 //! Resources: what is served under which name, and what is particular about it. Built-in ones come from `facts/resources.json`.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use pawl_meta::object::{self, Object};
 use pawl_meta::{GroupKind, GroupResource, GroupVersion, GroupVersionKind, names};
-use pawl_schema::{NodeId, Schema};
+use pawl_schema::{Type, TypeRef};
 use serde::Deserialize;
 
-use crate::{facts, types};
+use crate::{Behaviour, facts};
 
 /// A resource in one of its versions.
 #[derive(Clone, Debug)]
 pub struct Resource {
     pub facts: Facts,
-    pub schema: &'static Schema,
-    pub root: NodeId,
+    /// What its objects are.
+    pub object_type: Type,
+    /// What its kind does.
+    pub behaviour: Arc<dyn Behaviour>,
 }
 
-/// What the facts say of a resource.
+/// What is said of a resource: plain data, whoever says it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Facts {
@@ -44,8 +47,8 @@ pub struct Facts {
     pub put_creates: bool,
     /// A PUT without resourceVersion is accepted.
     pub unconditional: bool,
-    /// The fields whose change counts up `metadata.generation`; none: it has no generation.
-    pub generation: Vec<String>,
+    /// Whose change counts up `metadata.generation`.
+    pub generation: Generation,
     /// A new object has no generation yet: the first change makes the first.
     pub generation_later: bool,
     /// The fields that only `/status` may change.
@@ -72,6 +75,74 @@ pub struct Facts {
     pub warning: Option<String>,
     /// It is listed and cannot be created: why.
     pub refused: Option<String>,
+    /// Its objects go by themselves after a while.
+    pub expires: bool,
+    /// Where `/scale` finds its numbers.
+    pub scale: ScalePaths,
+    /// The name under which OpenAPI publishes its type; `None` where users defined it.
+    #[serde(skip)]
+    pub openapi_name: Option<String>,
+    /// Finalizers need be neither standard nor qualified names.
+    #[serde(skip)]
+    pub plain_finalizers: bool,
+    /// The group that errors name, where it is not the resource's.
+    #[serde(skip)]
+    pub error_group: Option<String>,
+    /// The kind that errors name, where it is not the resource's.
+    #[serde(skip)]
+    pub error_kind: Option<String>,
+}
+
+/// Whose change counts up `metadata.generation`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "Vec<String>")]
+pub enum Generation {
+    /// Objects have no generation.
+    #[default]
+    None,
+    /// What stands at these paths.
+    Fields(Vec<String>),
+    /// Every top-level field but these and the metadata.
+    AllBut(Vec<String>),
+}
+
+impl From<Vec<String>> for Generation {
+    fn from(fields: Vec<String>) -> Self {
+        if fields.is_empty() { Self::None } else { Self::Fields(fields) }
+    }
+}
+
+impl Generation {
+    /// Whether a change counts.
+    pub fn counts(&self, new: &Object, old: &Object) -> bool {
+        match self {
+            Self::None => false,
+            Self::Fields(paths) => paths.iter().any(|path| object::at(new, path) != object::at(old, path)),
+            Self::AllBut(fields) => {
+                let counts = |name: &&String| *name != "metadata" && !fields.contains(name);
+                let changed = |name: &String| new.get(name) != old.get(name);
+                new.keys().chain(old.keys()).filter(counts).any(changed)
+            }
+        }
+    }
+}
+
+/// Where `/scale` finds its numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ScalePaths {
+    pub spec_replicas: String,
+    pub status_replicas: String,
+    /// A label selector, or a text that is one already.
+    pub selector: Option<String>,
+}
+
+impl Default for ScalePaths {
+    fn default() -> Self {
+        let [spec_replicas, status_replicas, selector] =
+            ["spec.replicas", "status.replicas", "spec.selector"].map(str::to_owned);
+        Self { spec_replicas, status_replicas, selector: Some(selector) }
+    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -84,6 +155,9 @@ pub struct Subresource {
     pub verbs: Vec<String>,
     #[serde(rename = "type")]
     pub type_name: Option<String>,
+    /// The top-level fields that it may change, where that is not the status.
+    #[serde(skip)]
+    pub owns: Option<Vec<String>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -149,30 +223,33 @@ impl Resource {
     pub fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.facts.sub.iter().find(|s| s.name == name)
     }
-}
 
-/// Every built-in resource, in the order of discovery.
-pub fn builtin() -> &'static [Resource] {
-    static RESOURCES: OnceLock<Vec<Resource>> = OnceLock::new();
-    RESOURCES.get_or_init(|| {
-        let schema = types::schema();
-        parse()
-            .unwrap_or_default()
-            .into_iter()
-            .filter_map(|facts| Some(Resource { root: schema.named(&facts.type_name)?, schema, facts }))
-            .collect()
-    })
-}
-
-/// What in the facts about resources makes no sense.
-pub(crate) fn problem() -> Option<String> {
-    match parse() {
-        Err(error) => Some(format!("resources: {error}")),
-        Ok(facts) => facts
-            .iter()
-            .find(|facts| types::schema().named(&facts.type_name).is_none())
-            .map(|facts| format!("{}: no such type: {}", facts.plural, facts.type_name)),
+    /// The top-level fields that a subresource may change, where that is not the status.
+    pub fn owned_fields(&self, subresource: &str) -> Option<&[String]> {
+        self.subresource(subresource)?.owns.as_deref()
     }
+
+    /// The kind as errors name it: here and there not the object's own.
+    pub fn error_kind(&self) -> GroupKind {
+        let facts = &self.facts;
+        GroupKind {
+            group: facts.error_group.as_ref().unwrap_or(&facts.group).clone(),
+            kind: facts.error_kind.as_ref().unwrap_or(&facts.kind).clone(),
+        }
+    }
+
+    /// The type of objects as they are stored.
+    pub fn stored_type(&self) -> TypeRef<'_> {
+        let stored = self.behaviour.forms().and_then(|forms| forms.type_of(forms.stored()));
+        stored.unwrap_or(self.object_type.as_ref())
+    }
+}
+
+/// What the facts say of every built-in resource, or what in them makes no sense.
+pub(crate) fn load() -> Result<&'static [Facts], String> {
+    static FACTS: OnceLock<Result<Vec<Facts>, String>> = OnceLock::new();
+    let read = || parse().map_err(|error| format!("resources: {error}"));
+    FACTS.get_or_init(read).as_deref().map_err(Clone::clone)
 }
 
 fn parse() -> serde_json::Result<Vec<Facts>> {
@@ -182,11 +259,28 @@ fn parse() -> serde_json::Result<Vec<Facts>> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
-    fn every_resource_has_its_type() {
-        assert_eq!(parse().unwrap().len(), builtin().len());
-        assert!(builtin().iter().any(|r| r.facts.plural == "configmaps" && r.facts.namespaced));
+    fn generation_counts_what_it_is_told_to() {
+        let check = |generation: Generation, new: Value, expect: bool| {
+            let old = json!({"metadata": {"a": 1}, "spec": {"b": 1}, "status": {"c": 1}});
+            let counts = generation.counts(new.as_object().unwrap(), old.as_object().unwrap());
+            assert_eq!(counts, expect, "{generation:?} {new}");
+        };
+        let (spec, but_status) = (Generation::Fields(vec!["spec".into()]), Generation::AllBut(vec!["status".into()]));
+        let status = json!({"metadata": {"a": 2}, "spec": {"b": 1}, "status": {"c": 2}});
+        let gone = json!({"metadata": {"a": 1}, "status": {"c": 1}});
+        let more = json!({"metadata": {"a": 1}, "spec": {"b": 1}, "status": {"c": 1}, "data": 1});
+        check(spec.clone(), status.clone(), false);
+        check(but_status.clone(), status.clone(), false);
+        check(Generation::AllBut(Vec::new()), status.clone(), true);
+        check(Generation::None, gone.clone(), false);
+        check(spec.clone(), gone.clone(), true);
+        check(but_status.clone(), gone, true);
+        check(spec, more.clone(), false);
+        check(but_status, more, true);
     }
 }

@@ -1,21 +1,25 @@
 //! The types of built-in kinds, read from `facts/types.facts` on first use.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use pawl_schema::{Field, ListType, Node, NodeId, NodeKind, Object, Patch, Presence, Scalar, Schema, SchemaBuilder};
 
 use crate::facts;
 
-/// The schema of everything built in.
-pub fn schema() -> &'static Schema {
-    static SCHEMA: OnceLock<Schema> = OnceLock::new();
-    SCHEMA.get_or_init(|| parse(&facts::text().types).unwrap_or_default())
+/// The schema of everything built in, or what in the facts makes no sense.
+pub(crate) fn load() -> Result<&'static Arc<Schema>, String> {
+    static SCHEMA: OnceLock<Result<Arc<Schema>, String>> = OnceLock::new();
+    SCHEMA.get_or_init(|| parse(&facts::text().types).map(Arc::new)).as_ref().map_err(Clone::clone)
 }
 
-/// What in the facts about types makes no sense.
-pub(crate) fn problem() -> Option<String> {
-    parse(&facts::text().types).err()
+/// The schema of everything built in.
+#[expect(
+    clippy::expect_used,
+    reason = "the facts are a part of the binary: a server refuses to start with broken ones"
+)]
+pub fn schema() -> &'static Arc<Schema> {
+    load().expect("the facts make sense")
 }
 
 /// The name under which OpenAPI publishes a type.
@@ -279,8 +283,8 @@ fn go_name(kind: &str) -> String {
 #[cfg(test)]
 fn defaults(schema: &Schema) -> Vec<(String, serde_json::Value)> {
     let mut found = Vec::new();
-    for (name, id) in schema.types() {
-        for field in schema.object(id).map(|o| o.fields.as_slice()).unwrap_or_default() {
+    for (name, of) in schema.types() {
+        for field in of.object().into_iter().flat_map(pawl_schema::ObjectRef::fields) {
             found.extend(field.default.clone().map(|d| (format!("{name}.{}", field.name), d)));
         }
     }
@@ -297,11 +301,11 @@ mod tests {
         assert!(schema.types().count() > 600);
         assert!(!defaults(&schema).is_empty());
         let pod = schema.named("core.v1.Pod").unwrap();
-        let containers = schema.at(pod, "spec.containers").unwrap();
-        assert_eq!(schema.node(containers).list, ListType::Map(vec!["name".into()]));
-        assert_eq!(schema.node(containers).patch.merge_key.as_deref(), Some("name"));
-        assert_eq!(&*schema.node(schema.at(pod, "spec.restartPolicy").unwrap()).go, "v1.RestartPolicy");
-        let volume = schema.object(schema.named("core.v1.Volume").unwrap()).unwrap();
+        let containers = pod.at("spec.containers").unwrap();
+        assert_eq!(containers.node().list, ListType::Map(vec!["name".into()]));
+        assert_eq!(containers.node().patch.merge_key.as_deref(), Some("name"));
+        assert_eq!(&*pod.at("spec.restartPolicy").unwrap().node().go, "v1.RestartPolicy");
+        let volume = schema.named("core.v1.Volume").unwrap().object().unwrap();
         assert_eq!(volume.field("secret").unwrap().inline, [2]);
     }
 

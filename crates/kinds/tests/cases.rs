@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use pawl_kinds::rules::{self, Errors, MetadataPass, Prepare};
-use pawl_kinds::{Resource, builtin};
+use pawl_kinds::{Errors, MetadataPass, Prepare, Resource, Write, builtin};
 use pawl_meta::FieldError;
 use serde_json::{Map, Value, json};
 
@@ -29,9 +28,9 @@ impl Case {
         if facts.namespaced {
             value["metadata"]["namespace"] = json!("ns");
         }
-        let decoded = pawl_schema::decode_value(self.resource.schema, self.resource.root, value).unwrap();
+        let decoded = pawl_schema::decode_value(self.resource.object_type.as_ref(), value).unwrap();
         let mut object = decoded.object;
-        rules::set_defaults(self.resource, &mut object);
+        self.resource.behaviour.set_defaults(&mut object);
         Some(object)
     }
 
@@ -47,13 +46,14 @@ impl Case {
         let mut metadata = |_: MetadataPass, _: &mut Errors| {};
         match self.object("old") {
             Some(mut old) => {
-                rules::prepare_create(self.resource, &mut old, &cx);
-                rules::prepare_update(self.resource, self.subresource, &mut new, &old, &cx);
-                rules::validate_update(self.resource, self.subresource, &new, &old, &mut metadata, &mut errors);
+                self.resource.prepare_create(&mut old, &cx);
+                self.resource.prepare_update(self.subresource, &mut new, &old, &cx);
+                let write = Write::update(self.subresource, &old);
+                self.resource.behaviour.validate(write, &new, &mut metadata, &mut errors);
             }
             None => {
-                rules::prepare_create(self.resource, &mut new, &cx);
-                rules::validate_create(self.resource, &new, &mut metadata, &mut errors);
+                self.resource.prepare_create(&mut new, &cx);
+                self.resource.behaviour.validate(Write::CREATE, &new, &mut metadata, &mut errors);
             }
         }
         (new, errors)
@@ -133,7 +133,9 @@ fn what_is_dubious_is_warned_of() {
     for case in cases(include_str!("cases/warnings.cases")) {
         let (object, errors) = case.run();
         assert!(errors.is_empty(), "{}: {}", case.resource.facts.kind, errors.message());
-        let is = rules::warnings(case.resource, case.subresource, &object, case.object("old").as_ref());
+        let old = case.object("old");
+        let write = Write { subresource: case.subresource, old: old.as_ref() };
+        let is = case.resource.behaviour.warnings(write, &object);
         assert_eq!(is, case.all("warning"), "{}", case.resource.facts.kind);
     }
 }

@@ -1,8 +1,7 @@
 //! Every kind, filled with whatever its types allow: the rules come to an end and never panic, whatever they are shown.
 
-use pawl_kinds::rules::{self, Errors, MetadataPass, Prepare};
-use pawl_kinds::{Resource, builtin};
-use pawl_schema::{NodeId, NodeKind, Scalar, Schema};
+use pawl_kinds::{Errors, MetadataPass, Prepare, Resource, Write, builtin};
+use pawl_schema::{Scalar, TypeKind, TypeRef};
 use serde_json::{Map, Value, json};
 
 /// What stands in the scalars of an object.
@@ -13,21 +12,21 @@ enum Taste {
     Odd,
 }
 
-fn sample(schema: &Schema, node: NodeId, taste: Taste, depth: usize) -> Value {
-    match &schema.node(node).kind {
-        NodeKind::Object(_) if depth == 0 => json!({}),
-        NodeKind::Object(object) => {
-            let fields = object.fields.iter();
-            let filled = fields.map(|f| (f.name.to_string(), sample(schema, f.node, taste, depth - 1)));
+fn sample(of: TypeRef<'_>, taste: Taste, depth: usize) -> Value {
+    match of.kind() {
+        TypeKind::Object(_) if depth == 0 => json!({}),
+        TypeKind::Object(object) => {
+            let fields = object.fields();
+            let filled = fields.map(|f| (f.name.to_string(), sample(f.of(), taste, depth - 1)));
             Value::Object(filled.collect())
         }
-        NodeKind::List(_) | NodeKind::Map(_) if depth == 0 => Value::Null,
-        NodeKind::List(item) => {
-            json!([sample(schema, *item, taste, depth - 1), sample(schema, *item, taste, 1.min(depth - 1))])
+        TypeKind::List(_) | TypeKind::Map(_) if depth == 0 => Value::Null,
+        TypeKind::List(item) => {
+            json!([sample(item, taste, depth - 1), sample(item, taste, 1.min(depth - 1))])
         }
-        NodeKind::Map(value) => json!({"a": sample(schema, *value, taste, depth - 1), "B c": null}),
-        NodeKind::Scalar(scalar) => scalar_sample(*scalar, taste),
-        NodeKind::Any => json!({"any": [1, "x"]}),
+        TypeKind::Map(value) => json!({"a": sample(value, taste, depth - 1), "B c": null}),
+        TypeKind::Scalar(scalar) => scalar_sample(scalar, taste),
+        TypeKind::Any => json!({"any": [1, "x"]}),
     }
 }
 
@@ -53,18 +52,20 @@ fn live(resource: &Resource, mut object: Map<String, Value>, before: &Map<String
     let cx = Prepare { user: "u".to_owned(), now: "2024-01-01T00:00:00Z".to_owned(), ..Prepare::default() };
     let mut errors = Errors::new();
     let mut metadata = |_: MetadataPass, _: &mut Errors| {};
-    rules::set_defaults(resource, &mut object);
+    let behaviour = &resource.behaviour;
+    behaviour.set_defaults(&mut object);
     let mut created = object.clone();
-    rules::prepare_create(resource, &mut created, &cx);
-    rules::validate_create(resource, &created, &mut metadata, &mut errors);
-    rules::warnings(resource, "", &created, None);
+    resource.prepare_create(&mut created, &cx);
+    behaviour.validate(Write::CREATE, &created, &mut metadata, &mut errors);
+    behaviour.warnings(Write::CREATE, &created);
     let subresources = resource.facts.sub.iter().map(|sub| sub.name.as_str());
     for subresource in [""].into_iter().chain(subresources) {
         for (new, old) in [(&object, &created), (&object, before), (before, &object)] {
             let mut new = new.clone();
-            rules::prepare_update(resource, subresource, &mut new, old, &cx);
-            rules::validate_update(resource, subresource, &new, old, &mut metadata, &mut errors);
-            rules::warnings(resource, subresource, &new, Some(old));
+            resource.prepare_update(subresource, &mut new, old, &cx);
+            let write = Write::update(subresource, old);
+            behaviour.validate(write, &new, &mut metadata, &mut errors);
+            behaviour.warnings(write, &new);
         }
     }
     errors.len()
@@ -77,7 +78,7 @@ fn the_rules_take_whatever_the_types_allow() {
     for resource in builtin() {
         // Schemas of schemas are as deep as they are allowed to be.
         let depth = if resource.facts.group == "apiextensions.k8s.io" { 6 } else { DEPTH };
-        let filled = |taste| match sample(resource.schema, resource.root, taste, depth) {
+        let filled = |taste| match sample(resource.object_type.as_ref(), taste, depth) {
             Value::Object(map) => map,
             _ => Map::new(),
         };

@@ -11,6 +11,7 @@ pub mod names;
 pub mod nearest;
 pub mod object;
 pub mod quantity;
+pub mod read;
 pub mod selector;
 mod status;
 pub mod time;

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use pawl_protobuf::{Codec, append_message};
-use pawl_schema::{NodeId, decode_json};
+use pawl_schema::{TypeRef, decode_json};
 use serde_json::{Map, Value, json};
 
 fn main() {
@@ -18,23 +18,23 @@ fn main() {
     list(&codec, schema.named("core.v1.Pod").unwrap());
 }
 
-fn measure(codec: &Codec<'_>, name: &str, id: NodeId, object: Value) {
+fn measure(codec: &Codec<'_>, name: &str, of: TypeRef<'_>, object: Value) {
     let text = serde_json::to_vec(&object).unwrap();
-    let object = decode_json(pawl_kinds::schema(), id, &text).unwrap().object;
+    let object = decode_json(of, &text).unwrap().object;
     let mut raw = Vec::new();
-    codec.encode(id, &object, &mut raw).unwrap();
+    codec.encode(of, &object, &mut raw).unwrap();
     println!("{name}: {} bytes of protobuf, {} of JSON", raw.len(), text.len());
     let mut out = Vec::with_capacity(raw.len() * 2);
     time("encode", || {
         out.clear();
-        codec.encode(id, black_box(&object), &mut out).unwrap();
+        codec.encode(of, black_box(&object), &mut out).unwrap();
     });
-    time("decode", || drop(black_box(codec.decode(id, black_box(&raw)).unwrap())));
+    time("decode", || drop(black_box(codec.decode(of, black_box(&raw)).unwrap())));
     time("encode JSON", || {
         out.clear();
         serde_json::to_writer(&mut out, black_box(&object)).unwrap();
     });
-    time("decode JSON", || drop(black_box(decode_json(pawl_kinds::schema(), id, black_box(&text)).unwrap())));
+    time("decode JSON", || drop(black_box(decode_json(of, black_box(&text)).unwrap())));
 }
 
 /// The best of many batches: what else runs on the machine only makes it slower.
@@ -50,17 +50,17 @@ fn time(what: &str, mut run: impl FnMut()) {
 }
 
 /// A list of many objects, from objects and from their encodings.
-fn list(codec: &Codec<'_>, id: NodeId) {
+fn list(codec: &Codec<'_>, of: TypeRef<'_>) {
     const ITEMS: usize = 10_000;
     let text = serde_json::to_vec(&pod()).unwrap();
-    let object = decode_json(pawl_kinds::schema(), id, &text).unwrap().object;
+    let object = decode_json(of, &text).unwrap().object;
     let objects: Vec<Map<String, Value>> = vec![object; ITEMS];
     let start = Instant::now();
     let mut out = Vec::new();
     let mut item = Vec::new();
     for object in &objects {
         item.clear();
-        codec.encode(id, object, &mut item).unwrap();
+        codec.encode(of, object, &mut item).unwrap();
         append_message(2, &item, &mut out);
     }
     println!("list of {ITEMS} pods: {} ms, {} MB", start.elapsed().as_millis(), out.len() / 1_000_000);

@@ -6,7 +6,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use pawl_meta::quantity::Quantity;
-use pawl_schema::{NodeId, Scalar, built};
+use pawl_schema::{Scalar, TypeRef, built};
 use serde_json::{Map, Number, Value};
 
 use crate::place::Place;
@@ -34,12 +34,12 @@ pub struct Decoded {
 }
 
 impl Codec<'_> {
-    /// Decodes a message, taken out of its envelope, as an object of the type at `root`.
-    pub fn decode(&self, root: NodeId, raw: &[u8]) -> Result<Decoded, Error> {
+    /// Decodes a message, taken out of its envelope, as an object of a type.
+    pub fn decode(&self, of: TypeRef<'_>, raw: &[u8]) -> Result<Decoded, Error> {
         if raw.len() > MAX_BYTES {
             return Err(Error::TooLarge);
         }
-        let message = self.marshalable(root)?;
+        let message = self.marshalable(of)?;
         let left = raw.len().saturating_mul(MOST_TIMES).max(MOST_OF_SMALL);
         let mut walk = Walk { codec: self, unknown: Vec::new(), told: 0, left };
         let mut object = Map::new();
@@ -47,14 +47,14 @@ impl Codec<'_> {
         Ok(Decoded { object, unknown: walk.unknown })
     }
 
-    pub(crate) fn marshalable(&self, root: NodeId) -> Result<&Message<'_>, Error> {
-        let message = self.table.message(root).filter(|message| message.is_on_the_wire());
-        message.ok_or_else(|| Error::NotMarshalable(self.schema.node(root).go.to_string()))
+    pub(crate) fn marshalable(&self, of: TypeRef<'_>) -> Result<&Message<'_>, Error> {
+        let message = self.table.message(of).filter(|message| message.is_on_the_wire());
+        message.ok_or_else(|| Error::NotMarshalable(of.node().go.to_string()))
     }
 }
 
-struct Walk<'c> {
-    codec: &'c Codec<'c>,
+struct Walk<'c, 's> {
+    codec: &'c Codec<'s>,
     unknown: Vec<String>,
     /// Bytes of what is unknown.
     told: usize,
@@ -62,7 +62,7 @@ struct Walk<'c> {
     left: usize,
 }
 
-impl Walk<'_> {
+impl Walk<'_, '_> {
     /// Reads a message into an object, which may have something of it already: a message may come in parts.
     fn message(
         &mut self,
@@ -74,7 +74,7 @@ impl Walk<'_> {
         let place = place.inside()?;
         self.slots(&message.slots, bytes, into, &place)?;
         let before = into.len();
-        self.codec.schema.complete(message.object, into);
+        message.object.complete(into);
         self.spend(into.len().saturating_sub(before) + 1)?;
         // The nodes of the map itself.
         self.build(built::map(into.len().min(1)))
@@ -124,7 +124,7 @@ impl Walk<'_> {
                     }
                     (shape, payload) => self.value(shape, payload, &place)?,
                 };
-                if codec.schema.is_omitted(entry.field, &value) {
+                if entry.field.is_omitted(&value) {
                     into.remove(name);
                 } else if let Some(slot) = into.get_mut(name) {
                     *slot = value;

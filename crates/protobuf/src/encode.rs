@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use pawl_schema::{NodeId, Scalar};
+use pawl_schema::{Scalar, TypeRef};
 use serde_json::{Map, Value};
 
 use crate::place::Place;
@@ -12,10 +12,10 @@ use crate::wire::{FIXED64, VARINT, put_bytes, put_int, put_key, put_message, put
 use crate::{Codec, Error, duration};
 
 impl Codec<'_> {
-    /// Appends the message of an object of the type at `root`. Its apiVersion and kind are the envelope's, and what the type
+    /// Appends the message of an object of a type. Its apiVersion and kind are the envelope's, and what the type
     /// does not have is left out.
-    pub fn encode(&self, root: NodeId, object: &Map<String, Value>, out: &mut Vec<u8>) -> Result<(), Error> {
-        let message = self.marshalable(root)?;
+    pub fn encode(&self, of: TypeRef<'_>, object: &Map<String, Value>, out: &mut Vec<u8>) -> Result<(), Error> {
+        let message = self.marshalable(of)?;
         self.write_slots(&message.slots, Some(object), out, &Place::ROOT.inside()?)
     }
 

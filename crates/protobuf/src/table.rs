@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use pawl_schema::{Field, NodeId, NodeKind, Object, Scalar, Schema};
+use pawl_schema::{FieldRef, ObjectRef, Scalar, Schema, TypeKind, TypeRef};
 
 use crate::wire::{BYTES, FIXED64, Payload, VARINT};
 
 pub(crate) struct Table<'s> {
     messages: Vec<Message<'s>>,
-    by_node: HashMap<NodeId, MessageId>,
+    by_type: HashMap<TypeRef<'s>, MessageId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(crate) struct MessageId(usize);
 
 /// The fields of a type on the wire.
 pub(crate) struct Message<'s> {
-    pub(crate) object: &'s Object,
+    pub(crate) object: ObjectRef<'s>,
     /// In ascending order of numbers.
     pub(crate) slots: Vec<Slot<'s>>,
 }
@@ -33,7 +33,7 @@ pub(crate) enum Content<'s> {
 }
 
 pub(crate) struct Entry<'s> {
-    pub(crate) field: &'s Field,
+    pub(crate) field: FieldRef<'s>,
     pub(crate) many: Many,
     pub(crate) shape: Shape,
 }
@@ -98,26 +98,24 @@ impl Shape {
 
 impl<'s> Table<'s> {
     pub(crate) fn new(schema: &'s Schema) -> Self {
-        let mut builder = Builder { schema, by_node: HashMap::new(), pending: Vec::new(), count: 0 };
-        for (_, id) in schema.types() {
-            if schema.object(id).is_some() {
-                builder.message(id);
-            }
+        let mut builder = Builder { schema, by_type: HashMap::new(), pending: Vec::new(), count: 0 };
+        for (_, of) in schema.types().filter(|(_, of)| of.object().is_some()) {
+            builder.message(of);
         }
         let mut messages: Vec<(MessageId, Message<'s>)> = Vec::new();
-        while let Some((node, id)) = builder.pending.pop() {
-            if let Some(object) = schema.object(node) {
+        while let Some((of, id)) = builder.pending.pop() {
+            if let Some(object) = of.object() {
                 let slots = builder.slots(object);
                 messages.push((id, Message { object, slots }));
             }
         }
         // Every id was pending once, so that in order of ids each message stands at its own.
         messages.sort_by_key(|(id, _)| id.0);
-        Self { messages: messages.into_iter().map(|(_, message)| message).collect(), by_node: builder.by_node }
+        Self { messages: messages.into_iter().map(|(_, message)| message).collect(), by_type: builder.by_type }
     }
 
-    pub(crate) fn message(&self, node: NodeId) -> Option<&Message<'s>> {
-        self.messages.get(self.by_node.get(&node)?.0)
+    pub(crate) fn message(&self, of: TypeRef<'_>) -> Option<&Message<'s>> {
+        self.messages.get(self.by_type.get(&of)?.0)
     }
 
     pub(crate) fn get(&self, id: MessageId) -> &Message<'s> {
@@ -129,12 +127,12 @@ impl<'s> Table<'s> {
 impl Message<'_> {
     /// Types that upstream keeps out of protobuf have fields but no numbers.
     pub(crate) fn is_on_the_wire(&self) -> bool {
-        !self.slots.is_empty() || self.object.fields.iter().all(is_type_meta)
+        !self.slots.is_empty() || self.object.fields().all(is_type_meta)
     }
 }
 
 /// A field of a struct that is embedded without a message: the type meta, which the envelope carries.
-fn is_type_meta(field: &Field) -> bool {
+fn is_type_meta(field: FieldRef<'_>) -> bool {
     field.owner.is_some() && field.inline.is_empty()
 }
 
@@ -152,28 +150,28 @@ pub(crate) fn find<'t, 's>(slots: &'t [Slot<'s>], number: u32) -> Option<&'t Con
 
 struct Builder<'s> {
     schema: &'s Schema,
-    by_node: HashMap<NodeId, MessageId>,
-    pending: Vec<(NodeId, MessageId)>,
+    by_type: HashMap<TypeRef<'s>, MessageId>,
+    pending: Vec<(TypeRef<'s>, MessageId)>,
     count: usize,
 }
 
 impl<'s> Builder<'s> {
     /// The id of the message of an object, which may be made later.
-    fn message(&mut self, node: NodeId) -> MessageId {
-        if let Some(id) = self.by_node.get(&node) {
+    fn message(&mut self, of: TypeRef<'s>) -> MessageId {
+        if let Some(id) = self.by_type.get(&of) {
             return *id;
         }
         let id = MessageId(self.count);
         self.count += 1;
-        self.by_node.insert(node, id);
-        self.pending.push((node, id));
+        self.by_type.insert(of, id);
+        self.pending.push((of, id));
         id
     }
 
-    fn slots(&mut self, object: &'s Object) -> Vec<Slot<'s>> {
-        let mut slots = Vec::with_capacity(object.fields.len());
-        for field in object.fields.iter().filter(|field| field.number > 0 && !is_type_meta(field)) {
-            if let Some((many, shape)) = self.place(field.node) {
+    fn slots(&mut self, object: ObjectRef<'s>) -> Vec<Slot<'s>> {
+        let mut slots = Vec::with_capacity(object.fields().len());
+        for field in object.fields().filter(|field| field.number > 0 && !is_type_meta(*field)) {
+            if let Some((many, shape)) = self.place(field.of()) {
                 let entry = Entry { field, many, shape };
                 insert(&mut slots, &field.inline, Slot { number: field.number, content: Content::Field(entry) });
             }
@@ -182,28 +180,27 @@ impl<'s> Builder<'s> {
         slots
     }
 
-    fn place(&mut self, id: NodeId) -> Option<(Many, Shape)> {
-        let node = self.schema.node(id);
-        match node.kind {
-            NodeKind::List(item) if !node.wrapped => Some((Many::List, self.shape(item)?)),
-            NodeKind::Map(value) => Some((Many::Map, self.shape(value)?)),
-            _ => Some((Many::One, self.shape(id)?)),
+    fn place(&mut self, of: TypeRef<'s>) -> Option<(Many, Shape)> {
+        match of.kind() {
+            TypeKind::List(item) if !of.node().wrapped => Some((Many::List, self.shape(item)?)),
+            TypeKind::Map(value) => Some((Many::Map, self.shape(value)?)),
+            _ => Some((Many::One, self.shape(of)?)),
         }
     }
 
     /// `None` for what protobuf cannot say: lists of lists, and untyped values.
-    fn shape(&mut self, id: NodeId) -> Option<Shape> {
-        let node = self.schema.node(id);
-        match &node.kind {
-            NodeKind::Object(_) => Some(Shape::Message(self.message(id))),
-            NodeKind::Scalar(scalar) => Some(Shape::Scalar(*scalar)),
-            NodeKind::List(item) => {
-                let strings = matches!(self.schema.node(*item).kind, NodeKind::Scalar(Scalar::String));
+    fn shape(&mut self, of: TypeRef<'s>) -> Option<Shape> {
+        let node = of.node();
+        match of.kind() {
+            TypeKind::Object(_) => Some(Shape::Message(self.message(of))),
+            TypeKind::Scalar(scalar) => Some(Shape::Scalar(scalar)),
+            TypeKind::List(item) => {
+                let strings = matches!(item.kind(), TypeKind::Scalar(Scalar::String));
                 (node.wrapped && strings).then_some(Shape::Strings)
             }
-            NodeKind::Map(_) => None,
+            TypeKind::Map(_) => None,
             // To the schema these are any value; their names tell what is around them on the wire.
-            NodeKind::Any => match &*node.go {
+            TypeKind::Any => match &*node.go {
                 "runtime.RawExtension" | "v1.JSON" | "v1.FieldsV1" => Some(Shape::Raw),
                 "v1.JSONSchemaPropsOrBool" => Some(Shape::SchemaOrBool(self.json_schema()?)),
                 "v1.JSONSchemaPropsOrArray" => Some(Shape::SchemaOrSchemas(self.json_schema()?)),
@@ -214,8 +211,8 @@ impl<'s> Builder<'s> {
     }
 
     fn json_schema(&mut self) -> Option<MessageId> {
-        let node = self.schema.named("apiextensions.v1.JSONSchemaProps")?;
-        Some(self.message(node))
+        let schemas = self.schema.named("apiextensions.v1.JSONSchemaProps")?;
+        Some(self.message(schemas))
     }
 }
 
@@ -264,11 +261,11 @@ mod tests {
     fn every_numbered_field_has_its_slot() {
         let schema = pawl_kinds::schema();
         let table = Table::new(schema);
-        for (name, id) in schema.types() {
-            let Some(object) = schema.object(id) else { continue };
-            let message = table.message(id).unwrap();
-            assert_eq!(&message.object.name, &object.name);
-            let numbered = object.fields.iter().filter(|field| field.number > 0 && !is_type_meta(field)).count();
+        for (name, of) in schema.types() {
+            let Some(object) = of.object() else { continue };
+            let message = table.message(of).unwrap();
+            assert_eq!(message.object.name(), object.name());
+            let numbered = object.fields().filter(|field| field.number > 0 && !is_type_meta(*field)).count();
             assert_eq!(count(&message.slots), numbered, "{name}");
             assert!(message.slots.is_sorted_by(|a, b| a.number < b.number), "{name}");
         }

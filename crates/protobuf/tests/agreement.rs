@@ -25,20 +25,20 @@ const JSON_SCHEMA: (&str, Rewrite) = ("apiextensions.v1.JSONSchemaProps", rewrit
 
 fn check(codec: &Codec<'_>, name: &str, rewrite: Rewrite) {
     let schema = pawl_kinds::schema();
-    let id = schema.named(name).unwrap_or_else(|| panic!("no type {name}"));
+    let of = schema.named(name).unwrap_or_else(|| panic!("no type {name}"));
     for seed in 0..12 {
-        let object = Generator::published(schema, seed).object(id, 0);
-        let canonical = decode_value(schema, id, Value::Object(object)).unwrap();
+        let object = Generator::published(schema, seed).object(of, 0);
+        let canonical = decode_value(of, Value::Object(object)).unwrap();
         let mut ours = Vec::new();
-        codec.encode(id, &canonical.object, &mut ours).unwrap_or_else(|error| panic!("{name}: {error}"));
+        codec.encode(of, &canonical.object, &mut ours).unwrap_or_else(|error| panic!("{name}: {error}"));
         let again = rewrite(&ours).unwrap_or_else(|error| panic!("{name}: {error}"));
         if again != ours {
             let at = ours.iter().zip(&again).position(|(a, b)| a != b).unwrap_or(ours.len().min(again.len()));
             panic!("{name}, seed {seed}: other bytes from {at} on:\n{ours:02x?}\n{again:02x?}");
         }
-        let decoded = codec.decode(id, &again).unwrap();
+        let decoded = codec.decode(of, &again).unwrap();
         let mut rewritten = Vec::new();
-        codec.encode(id, &decoded.object, &mut rewritten).unwrap();
+        codec.encode(of, &decoded.object, &mut rewritten).unwrap();
         assert_eq!(rewritten, again, "{name}, seed {seed}");
     }
 }
@@ -68,8 +68,8 @@ fn sparse_messages_are_the_same_objects() {
         }),
         ..Default::default()
     };
-    let id = builtin::kind("v1", "Pod").unwrap();
-    let decoded = codec.decode(id, &pod.encode_to_vec()).unwrap();
+    let of = builtin::kind("v1", "Pod").unwrap();
+    let decoded = codec.decode(of, &pod.encode_to_vec()).unwrap();
     let expected = json!({
         "metadata": {"name": "p"},
         "spec": {

@@ -37,17 +37,17 @@ fn recordings_of_go_are_the_same_objects_and_bytes() {
 fn compare(path: &Path) -> Option<Result<(), String>> {
     let bytes = std::fs::read(path).unwrap();
     let envelope = open(&bytes).unwrap();
-    let id = builtin::kind(envelope.api_version, envelope.kind)?;
+    let of = builtin::kind(envelope.api_version, envelope.kind)?;
     let codec = builtin::codec();
-    let mut json = decode_json(pawl_kinds::schema(), id, &std::fs::read(path.with_extension("json")).unwrap()).unwrap();
+    let mut json = decode_json(of, &std::fs::read(path.with_extension("json")).unwrap()).unwrap();
     json.object.remove("apiVersion");
     json.object.remove("kind");
-    let decoded = match codec.decode(id, envelope.raw) {
+    let decoded = match codec.decode(of, envelope.raw) {
         Ok(decoded) => decoded,
         Err(error) => return Some(Err(error.to_string())),
     };
     let mut raw = Vec::new();
-    if let Err(error) = codec.encode(id, &json.object, &mut raw) {
+    if let Err(error) = codec.encode(of, &json.object, &mut raw) {
         return Some(Err(error.to_string()));
     }
     Some(if !decoded.unknown.is_empty() {

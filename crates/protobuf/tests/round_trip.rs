@@ -19,13 +19,13 @@ fn codec() -> &'static Codec<'static> {
 
 fn round_trip(seed: u64) {
     let schema = pawl_kinds::schema();
-    for (name, id) in builtin::messages(schema) {
-        let object = Generator::new(schema, seed).object(id, 0);
-        let canonical = decode_value(schema, id, Value::Object(object)).unwrap();
+    for (name, of) in builtin::messages(schema) {
+        let object = Generator::new(schema, seed).object(of, 0);
+        let canonical = decode_value(of, Value::Object(object)).unwrap();
         assert!(canonical.findings.is_empty(), "{name}: {:?}", canonical.findings);
         let mut raw = Vec::new();
-        codec().encode(id, &canonical.object, &mut raw).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let decoded = codec().decode(id, &raw).unwrap_or_else(|error| panic!("{name}: {error}"));
+        codec().encode(of, &canonical.object, &mut raw).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let decoded = codec().decode(of, &raw).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(decoded.unknown, Vec::<String>::new(), "{name}");
         assert_eq!(Value::Object(decoded.object), Value::Object(canonical.object), "{name}");
     }
@@ -37,7 +37,7 @@ fn there_are_messages_of_every_kind() {
     let messages = builtin::messages(schema);
     assert!(messages.len() > 580, "{}", messages.len());
     for resource in pawl_kinds::builtin() {
-        assert!(messages.iter().any(|(_, id)| *id == resource.root), "{}", resource.facts.kind);
+        assert!(messages.iter().any(|(_, of)| *of == resource.object_type.as_ref()), "{}", resource.facts.kind);
     }
 }
 
@@ -60,11 +60,11 @@ proptest! {
         let _ = open(&sealed);
         let schema = pawl_kinds::schema();
         for name in ["core.v1.Pod", "core.v1.ConfigMapList", "apiextensions.v1.CustomResourceDefinition", "meta.v1.List"] {
-            let id = schema.named(name).unwrap();
+            let of = schema.named(name).unwrap();
             if let Ok(envelope) = open(&sealed) {
-                let _ = codec().decode(id, envelope.raw);
+                let _ = codec().decode(of, envelope.raw);
             }
-            let _ = codec().decode(id, &bytes);
+            let _ = codec().decode(of, &bytes);
         }
     }
 
@@ -73,22 +73,22 @@ proptest! {
     fn damaged_messages_do_no_harm(seed in any::<u64>(), hits in proptest::collection::vec((any::<u16>(), any::<u8>()), 1..8)) {
         let schema = pawl_kinds::schema();
         let messages = builtin::messages(schema);
-        let (_, id) = messages[usize::try_from(seed).unwrap_or(0) % messages.len()];
-        let object = Generator::new(schema, seed).object(id, 0);
+        let (_, of) = messages[usize::try_from(seed).unwrap_or(0) % messages.len()];
+        let object = Generator::new(schema, seed).object(of, 0);
         let mut raw = Vec::new();
-        codec().encode(id, &object, &mut raw).unwrap();
+        codec().encode(of, &object, &mut raw).unwrap();
         for (at, byte) in hits {
             let length = raw.len().max(1);
             if let Some(hit) = raw.get_mut(usize::from(at) % length) {
                 *hit = byte;
             }
         }
-        let Ok(decoded) = codec().decode(id, &raw) else { return Ok(()) };
+        let Ok(decoded) = codec().decode(of, &raw) else { return Ok(()) };
         // What was read can be written, sealed and read again.
         let mut again = Vec::new();
-        codec().encode(id, &decoded.object, &mut again).unwrap();
+        codec().encode(of, &decoded.object, &mut again).unwrap();
         let sealed = seal("v1", "X", &again);
-        let reread = codec().decode(id, open(&sealed).unwrap().raw).unwrap();
+        let reread = codec().decode(of, open(&sealed).unwrap().raw).unwrap();
         prop_assert_eq!(reread.object, decoded.object);
     }
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pawl_schema::{Field, NodeId, NodeKind, Scalar, Schema};
+use pawl_schema::{FieldRef, Scalar, TypeKind, TypeRef};
 
 /// Messages by package (`core.v1`) and name, each field by its number. Names are in lower case, letters and digits only.
 type Published = BTreeMap<(String, String), BTreeMap<u32, Attribute>>;
@@ -54,14 +54,14 @@ fn the_numbers_are_the_published_ones() {
     let mut compared = 0;
     let mut wrong = Vec::new();
     let (mut newer_types, mut newer_fields) = (BTreeSet::new(), BTreeSet::new());
-    for (name, id) in builtin::messages(schema) {
+    for (name, of) in builtin::messages(schema) {
         let (package, short) = name.rsplit_once('.').unwrap();
         let Some(message) = published.get(&(package.to_owned(), plain(short))) else {
             newer_types.insert(name);
             continue;
         };
         let mut seen = BTreeSet::new();
-        for slot in slots(schema, id) {
+        for slot in slots(of) {
             compared += 1;
             seen.insert(slot.number);
             match message.get(&slot.number) {
@@ -99,15 +99,15 @@ struct Slot<'s> {
 }
 
 /// The fields of a type, with one slot for each embedded struct.
-fn slots(schema: &Schema, id: NodeId) -> Vec<Slot<'_>> {
+fn slots(of: TypeRef<'_>) -> Vec<Slot<'_>> {
     let mut slots = Vec::new();
     let mut embedded = BTreeSet::new();
-    for field in &schema.object(id).unwrap().fields {
+    for field in of.object().unwrap().fields() {
         match field.inline.first() {
             _ if !builtin::is_on_the_wire(field) => {}
-            None => slots.push(Slot { number: field.number, name: &field.name, kind: attribute_of(schema, field) }),
+            None => slots.push(Slot { number: field.number, name: &field.get().name, kind: attribute_of(field) }),
             Some(number) if embedded.insert(*number) => {
-                let owner = field.owner.as_deref().filter(|_| field.inline.len() == 1).unwrap_or_default();
+                let owner = field.get().owner.as_deref().filter(|_| field.inline.len() == 1).unwrap_or_default();
                 let name = owner.rsplit('.').next().unwrap_or_default();
                 slots.push(Slot { number: *number, name, kind: "message, optional".to_owned() });
             }
@@ -117,24 +117,23 @@ fn slots(schema: &Schema, id: NodeId) -> Vec<Slot<'_>> {
     slots
 }
 
-fn attribute_of(schema: &Schema, field: &Field) -> String {
-    let node = schema.node(field.node);
-    match &node.kind {
-        NodeKind::List(_) if node.wrapped => "message, optional".to_owned(),
-        NodeKind::List(item) if word(schema, *item) == "message" => "message, repeated".to_owned(),
-        NodeKind::List(item) if word(schema, *item) == "string" => "string, repeated".to_owned(),
-        NodeKind::List(item) => format!("{}, repeated, packed = \"false\"", word(schema, *item)),
-        NodeKind::Map(value) => {
-            let value = word(schema, *value).trim_end_matches(" = \"vec\"").to_owned();
+fn attribute_of(field: FieldRef<'_>) -> String {
+    match field.of().kind() {
+        TypeKind::List(_) if field.of().node().wrapped => "message, optional".to_owned(),
+        TypeKind::List(item) if word(item) == "message" => "message, repeated".to_owned(),
+        TypeKind::List(item) if word(item) == "string" => "string, repeated".to_owned(),
+        TypeKind::List(item) => format!("{}, repeated, packed = \"false\"", word(item)),
+        TypeKind::Map(value) => {
+            let value = word(value).trim_end_matches(" = \"vec\"").to_owned();
             format!("btree_map = \"string, {value}\"")
         }
-        _ => format!("{}, optional", word(schema, field.node)),
+        _ => format!("{}, optional", word(field.of())),
     }
 }
 
-fn word(schema: &Schema, id: NodeId) -> &'static str {
-    match &schema.node(id).kind {
-        NodeKind::Scalar(scalar) => match scalar {
+fn word(of: TypeRef<'_>) -> &'static str {
+    match of.kind() {
+        TypeKind::Scalar(scalar) => match scalar {
             Scalar::String => "string",
             Scalar::Bytes => "bytes = \"vec\"",
             Scalar::Bool => "bool",

@@ -14,7 +14,7 @@ use pawl_registry::{
     AddressRange, Context, CreateRequest, Encoding, FieldValidation, Identity, PatchKind, PatchRequest, PortRange,
     Registry, Served, ServiceRanges, Settings, UpdateRequest, protobuf,
 };
-use pawl_schema::{NodeId, NodeKind, Scalar, Schema, yaml};
+use pawl_schema::{Scalar, TypeKind, TypeRef, yaml};
 use serde_json::{Map, Value, json};
 
 /// The cases, each with the size at which its body is as large as a body may be.
@@ -105,7 +105,7 @@ impl Bench {
                 let served = self.served("deployments");
                 let mut raw = Vec::new();
                 let object = deployment(size).as_object().unwrap().clone();
-                protobuf().encode(served.resource.root, &object, &mut raw).unwrap();
+                protobuf().encode(served.resource.object_type.as_ref(), &object, &mut raw).unwrap();
                 let body = pawl_protobuf::seal("apps/v1", "Deployment", &raw);
                 self.post("deployments", Encoding::Protobuf, &body).await;
             }
@@ -272,13 +272,13 @@ async fn every_list(size: usize) {
     let table = bench.registry.table();
     let mut looked_at = 0;
     for served in table.served() {
-        let (schema, root) = (served.resource.schema, served.resource.root);
+        let of = served.resource.object_type.as_ref();
         let mut places = Vec::new();
-        find_lists(schema, root, &mut Vec::new(), &mut HashSet::new(), &mut places);
+        find_lists(of, &mut Vec::new(), &mut HashSet::new(), &mut places);
         for place in places {
             let mut took = [Duration::ZERO; 2];
             for (times, took) in [1, 2].into_iter().zip(&mut took) {
-                let mut object = filled(schema, root, &place, size * times);
+                let mut object = filled(of, &place, size * times);
                 object["apiVersion"] = json!(served.resource.group_version().to_string());
                 object["kind"] = json!(served.resource.facts.kind);
                 let body = object.to_string();
@@ -297,28 +297,27 @@ async fn every_list(size: usize) {
 }
 
 /// The ways to all lists, each type of list once.
-fn find_lists(
-    schema: &Schema,
-    node: NodeId,
+fn find_lists<'s>(
+    of: TypeRef<'s>,
     way: &mut Vec<String>,
-    seen: &mut HashSet<NodeId>,
+    seen: &mut HashSet<TypeRef<'s>>,
     found: &mut Vec<Vec<String>>,
 ) {
     if way.len() > 12 {
         return;
     }
-    match &schema.node(node).kind {
-        NodeKind::Object(object) => {
-            for field in object.fields.iter() {
+    match of.kind() {
+        TypeKind::Object(object) => {
+            for field in object.fields() {
                 way.push(field.name.to_string());
-                find_lists(schema, field.node, way, seen, found);
+                find_lists(field.of(), way, seen, found);
                 way.pop();
             }
         }
-        NodeKind::List(item) if seen.insert(node) => {
+        TypeKind::List(item) if seen.insert(of) => {
             found.push(way.clone());
             way.push("[]".to_owned());
-            find_lists(schema, *item, way, seen, found);
+            find_lists(item, way, seen, found);
             way.pop();
         }
         _ => {}
@@ -326,25 +325,25 @@ fn find_lists(
 }
 
 /// An object with one long list in it.
-fn filled(schema: &Schema, node: NodeId, way: &[String], size: usize) -> Value {
-    match (&schema.node(node).kind, way) {
-        (NodeKind::Object(object), [step, rest @ ..]) => {
-            let mut map = leaf_fields(schema, node, 0);
-            if let Some(field) = object.fields.iter().find(|field| *field.name == **step) {
-                map.insert(step.clone(), filled(schema, field.node, rest, size));
+fn filled(of: TypeRef<'_>, way: &[String], size: usize) -> Value {
+    match (of.kind(), way) {
+        (TypeKind::Object(object), [step, rest @ ..]) => {
+            let mut map = leaf_fields(of, 0);
+            if let Some(field) = object.fields().find(|field| *field.name == **step) {
+                map.insert(step.clone(), filled(field.of(), rest, size));
             }
             Value::Object(map)
         }
-        (NodeKind::List(item), [_, rest @ ..]) => json!([filled(schema, *item, rest, size)]),
-        (NodeKind::List(item), []) => (0..size).map(|i| leaf(schema, *item, i)).collect(),
+        (TypeKind::List(item), [_, rest @ ..]) => json!([filled(item, rest, size)]),
+        (TypeKind::List(item), []) => (0..size).map(|i| leaf(item, i)).collect(),
         _ => Value::Null,
     }
 }
 
-fn leaf(schema: &Schema, node: NodeId, number: usize) -> Value {
-    match &schema.node(node).kind {
-        NodeKind::Object(_) => Value::Object(leaf_fields(schema, node, number)),
-        NodeKind::Scalar(scalar) => match scalar {
+fn leaf(of: TypeRef<'_>, number: usize) -> Value {
+    match of.kind() {
+        TypeKind::Object(_) => Value::Object(leaf_fields(of, number)),
+        TypeKind::Scalar(scalar) => match scalar {
             Scalar::String => json!(format!("v{number}")),
             Scalar::Int32 | Scalar::Int64 | Scalar::Uint32 | Scalar::Uint64 | Scalar::IntOrString => {
                 json!(number % 60_000 + 1)
@@ -357,9 +356,9 @@ fn leaf(schema: &Schema, node: NodeId, number: usize) -> Value {
 }
 
 /// The fields of an object that are scalars, each with a value of its own.
-fn leaf_fields(schema: &Schema, node: NodeId, number: usize) -> Map<String, Value> {
-    let NodeKind::Object(object) = &schema.node(node).kind else { return Map::new() };
-    let fields = object.fields.iter().map(|field| (field.name.to_string(), field.node));
-    let scalars = fields.filter(|(_, node)| matches!(schema.node(*node).kind, NodeKind::Scalar(_)));
-    scalars.map(|(name, node)| (name, leaf(schema, node, number))).filter(|(_, value)| !value.is_null()).collect()
+fn leaf_fields(of: TypeRef<'_>, number: usize) -> Map<String, Value> {
+    let TypeKind::Object(object) = of.kind() else { return Map::new() };
+    let scalars = object.fields().filter(|field| matches!(field.of().kind(), TypeKind::Scalar(_)));
+    let filled = scalars.map(|field| (field.name.to_string(), leaf(field.of(), number)));
+    filled.filter(|(_, value)| !value.is_null()).collect()
 }

@@ -1,19 +1,18 @@
 //! `/binding`: a pod gets its node.
 
-use pawl_kinds::rules;
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Errors, GroupResource, Status};
 use serde_json::{Value, json};
 
 use crate::rewrite::set_true;
 use crate::update::check_uid;
-use crate::{Context, Registry, Served};
+use crate::{Context, Registry, Served, wire};
 
 impl Registry {
     /// Assigns a pod to the node that a Binding names. A uid and a resourceVersion in it are conditions.
     pub async fn bind(&self, cx: &Context, pods: &Served, namespace: &str, mut binding: Object) -> Result<(), Status> {
         let mut errors = Errors::new();
-        rules::validate_new("core.v1.Binding", "Binding", &binding, &mut |_, _| {}, &mut errors);
+        wire::validate("core.v1.Binding", "Binding", &binding, &mut errors);
         if !errors.is_empty() {
             return Err(Status::plain_error(errors.message()));
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pawl_admission::{Attributes, Operation};
+use pawl_kinds::Generation;
 use pawl_kv::Expect;
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Status, time};
@@ -152,15 +153,15 @@ impl Registry {
         }
         metadata.insert("uid".to_owned(), json!(uuid::Uuid::new_v4().to_string()));
         metadata.insert("creationTimestamp".to_owned(), json!(time::now()));
-        if !facts.generation.is_empty() && !facts.generation_later {
+        if facts.generation != Generation::None && !facts.generation_later {
             metadata.insert("generation".to_owned(), json!(1));
         }
         self.prepare_kind_create(cx, served, object);
     }
 
     pub(crate) fn ttl(&self, served: &Served) -> Option<std::time::Duration> {
-        let is_event = served.stored.group_resource.resource == "events";
-        (is_event && !self.settings.event_ttl.is_zero()).then_some(self.settings.event_ttl)
+        let expires = served.resource.facts.expires && !self.settings.event_ttl.is_zero();
+        expires.then_some(self.settings.event_ttl)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use pawl_meta::object::Object;
 use pawl_meta::{Cause, Details, GroupVersion, Status, go};
-use pawl_schema::{DecodeError, Decoded, Finding, NodeId, Schema, decode_json, decode_value, syntax_error, yaml};
+use pawl_schema::{DecodeError, Decoded, Finding, TypeRef, decode_json, decode_value, syntax_error, yaml};
 use serde_json::Value;
 
 use crate::{Context, Registry, Served};
@@ -45,18 +45,18 @@ impl Registry {
                 summary(body)
             ))
         };
-        let (schema, root) = (served.resource.schema, served.resource.root);
+        let of = served.resource.object_type.as_ref();
         if encoding == Encoding::Protobuf {
             let object = self.decode_protobuf(cx, served, body, validation, &unrecognized)?;
             return Ok(self.defaulted(served, object));
         }
         let (decoded, mut told) = match encoding {
-            Encoding::Json => (decode_json(schema, root, body), Vec::new()),
+            Encoding::Json => (decode_json(of, body), Vec::new()),
             Encoding::Yaml => {
                 let text = std::str::from_utf8(body)
                     .map_err(|_| unrecognized("yaml: control characters are not allowed".to_owned()))?;
                 let parsed = yaml::parse(text).map_err(&unrecognized)?;
-                (decode_value(schema, root, parsed.value), parsed.duplicates)
+                (decode_value(of, parsed.value), parsed.duplicates)
             }
             Encoding::Protobuf => return Err(unrecognized("not JSON".to_owned())),
         };
@@ -97,16 +97,15 @@ impl Registry {
     }
 
     /// Decodes the body of a subresource, which is no object of a resource.
-    pub fn decode_as(&self, schema: &Schema, root: NodeId, encoding: Encoding, body: &[u8]) -> Result<Object, Status> {
+    pub fn decode_as(&self, of: TypeRef<'_>, encoding: Encoding, body: &[u8]) -> Result<Object, Status> {
         let decoded = match encoding {
-            Encoding::Json => decode_json(schema, root, body),
+            Encoding::Json => decode_json(of, body),
             Encoding::Yaml => {
                 let parsed = yaml::parse(&String::from_utf8_lossy(body)).map_err(Status::bad_request)?;
-                decode_value(schema, root, parsed.value)
+                decode_value(of, parsed.value)
             }
             Encoding::Protobuf => {
-                let decoded =
-                    pawl_protobuf::open(body).and_then(|envelope| crate::protobuf().decode(root, envelope.raw));
+                let decoded = pawl_protobuf::open(body).and_then(|envelope| crate::protobuf().decode(of, envelope.raw));
                 return decoded.map(|d| d.object).map_err(|e| Status::bad_request(e.to_string()));
             }
         };
@@ -132,7 +131,7 @@ impl Registry {
         self.check_kind(&served.wanted(), envelope.api_version, envelope.kind)
             .map_err(|e| e.into_status(unrecognized))?;
         let decoded = crate::protobuf()
-            .decode(served.resource.root, envelope.raw)
+            .decode(served.resource.object_type.as_ref(), envelope.raw)
             .map_err(|e| cannot_handle(served, &e.to_string()))?;
         if validation != FieldValidation::Ignore {
             warn(cx, decoded.unknown);

@@ -6,34 +6,31 @@
 use std::borrow::Cow;
 
 use pawl_apply::{Shape, Typed, Versions};
-use pawl_kinds::convert::Forms;
+use pawl_kinds::Forms;
 use pawl_meta::object::Object;
-use pawl_schema::NodeId;
 
 use crate::entry::{Readable, Selection};
 use crate::{Served, encode};
 
 /// The forms of a kind, as apply looks at them.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct KindForms(pub(crate) &'static Forms);
-
-impl Versions for KindForms {
+impl Versions for Served {
     fn shape(&self, api_version: &str) -> Shape<'_> {
-        match self.0.form(api_version).and_then(|form| form.root()) {
-            Some(root) => Shape::Other(Typed::new(pawl_kinds::schema(), root)),
-            None => Shape::Gone,
+        match self.resource.behaviour.forms().map(|forms| forms.type_of(api_version)) {
+            Some(Some(of)) => Shape::Other(Typed::new(of)),
+            Some(None) => Shape::Gone,
+            None => Shape::Same,
         }
     }
 
     fn convert(&self, object: &Object, api_version: &str) -> Option<Object> {
-        self.0.convert(object.clone(), api_version)
+        self.resource.behaviour.forms()?.convert(object.clone(), api_version)
     }
 }
 
 impl Served {
     /// The forms of the kind, when the one that is served here is not the stored one.
-    pub(crate) fn converts(&self) -> Option<&'static Forms> {
-        self.forms.map(|forms| forms.0).filter(|forms| forms.stored.api_version != self.api_version)
+    pub(crate) fn converts(&self) -> Option<&dyn Forms> {
+        self.resource.behaviour.forms().filter(|forms| forms.stored() != self.api_version)
     }
 
     /// A stored object in the form of this version.
@@ -45,15 +42,15 @@ impl Served {
     /// An object of this version in the form in which it is stored.
     pub(crate) fn to_stored(&self, object: Object) -> Object {
         match self.converts() {
-            Some(forms) => forms.convert(object, forms.stored.api_version).unwrap_or_default(),
+            Some(forms) => forms.convert(object, forms.stored()).unwrap_or_default(),
             None => object,
         }
     }
 
     /// An object of any version of the kind in the form of this one.
     pub(crate) fn in_this_form(&self, object: Object) -> Object {
-        match self.forms {
-            Some(forms) => forms.0.convert(object, &self.api_version).unwrap_or_default(),
+        match self.resource.behaviour.forms() {
+            Some(forms) => forms.convert(object, &self.api_version).unwrap_or_default(),
             None => object,
         }
     }
@@ -63,11 +60,6 @@ impl Served {
         if self.converts().is_some() {
             *object = self.to_served(&self.to_stored(std::mem::take(object))).into_owned();
         }
-    }
-
-    /// The type of stored objects.
-    pub(crate) fn stored_root(&self) -> NodeId {
-        self.converts().and_then(|forms| forms.stored.root()).unwrap_or(self.resource.root)
     }
 
     /// The object of an entry in the form of this version.

@@ -58,7 +58,7 @@ pub use storage::{Identity, Storage, Transform};
 pub use table::{Served, Stored, Table};
 pub use update::{Change, UpdateRequest, Updated};
 pub use watching::{WatchItem, WatchRequest, WatchStart, Watcher};
-pub use wire::{message, protobuf, type_of};
+pub use wire::{api_type, message, protobuf, set_defaults, type_of, validate};
 
 /// What the registry is told once, at start.
 pub struct Settings {

@@ -3,12 +3,13 @@
 
 use std::collections::HashSet;
 
-use pawl_kinds::{NameRule, Resource, rules};
+use pawl_kinds::{NameRule, Resource};
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Errors, FieldPath, GroupVersion, go, names};
 use serde_json::Value;
 
 use crate::Context;
+use crate::wire::api_type;
 
 /// All annotations together may be this large.
 const ANNOTATIONS_MAX: usize = 256 * 1024;
@@ -29,7 +30,7 @@ impl<'r> Pass<'r> {
         Self {
             resource,
             name: resource.facts.name,
-            strict_finalizers: !rules::plain_finalizers(resource),
+            strict_finalizers: !resource.facts.plain_finalizers,
             skips_common: false,
         }
     }
@@ -237,10 +238,9 @@ fn owners(object: &Object, errors: &mut Errors) {
 
 /// References as Go prints them: fields in the order of their declaration.
 fn shown_owners(owners: &[Value]) -> String {
-    let schema = pawl_kinds::schema();
-    let node = schema.named("meta.v1.ObjectMeta").and_then(|meta| schema.at(meta, "ownerReferences"));
+    let of = api_type("meta.v1.ObjectMeta").and_then(|meta| meta.at("ownerReferences"));
     let list = Value::Array(owners.to_vec());
-    node.map_or_else(|| list.to_string(), |node| schema.print(node, &list))
+    of.map_or_else(|| list.to_string(), |of| of.print(&list))
 }
 
 fn finalizer_names(object: &Object, errors: &mut Errors) {

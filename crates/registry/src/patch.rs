@@ -1,14 +1,11 @@
 //! Patches: what they say is worked out here, then the result goes the way of every update.
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use pawl_apply::{FieldSet, PatchError, Typed, Writer, json_patch, merge_patch, strategic};
-use pawl_kinds::{Resource, rules};
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Cause, Details, Errors, GroupKind, GroupVersion, Status, go, time};
-use pawl_schema::{
-    DecodeError, Finding, Node, NodeId, NodeKind, Schema, SchemaBuilder, decode_json, decode_value, yaml,
-};
+use pawl_schema::{DecodeError, Finding, ObjectRef, Type, decode_json, decode_value, yaml};
 use serde_json::Value;
 
 use crate::decoding::{FieldValidation, report, warn};
@@ -88,7 +85,7 @@ impl Registry {
             Patch::Strategic(patch) => go::print_map(patch),
             _ => {
                 let (again, before) = (outcome(served, patch, old).unwrap_or_default(), Value::Object(old.clone()));
-                served.resource.schema.print_patched(served.resource.root, &again, &before)
+                served.resource.object_type.as_ref().print_patched(&again, &before)
             }
         };
         let wrong = |why: &str| {
@@ -98,11 +95,11 @@ impl Registry {
         };
         let typing = self.typing(served, request, &mut patched)?;
         if matches!(patch, Patch::Strategic(_))
-            && let Some(why) = served.resource.schema.conversion_error(typing.root, &patched)
+            && let Some(why) = typing.of.as_ref().conversion_error(&patched)
         {
             return Err(wrong(&why));
         }
-        let decoded = decode_value(served.resource.schema, typing.root, patched).map_err(|error| match error {
+        let decoded = decode_value(typing.of.as_ref(), patched).map_err(|error| match error {
             DecodeError::Syntax(why) | DecodeError::Type(why) => wrong(&why),
             DecodeError::TooLarge(..) => Status::too_large(error.to_string()),
         })?;
@@ -149,7 +146,7 @@ impl Registry {
         let reset = reset_fields(served, request.subresource);
         let applied = pawl_apply::apply(&typed(served), old, intent, &writer, request.force, &reset)
             .map_err(|error| apply_error(served, error))?;
-        let decoded = decode_value(served.resource.schema, served.resource.root, Value::Object(applied.object))
+        let decoded = decode_value(served.resource.object_type.as_ref(), Value::Object(applied.object))
             .map_err(|error| Status::plain_error(error.to_string()))?;
         let mut object = decoded.object;
         let is_nameless = object.name().is_empty();
@@ -167,43 +164,43 @@ impl Registry {
     /// Finds out what a patched document says it is. A strategic merge patch has no say in this.
     fn typing(&self, served: &Served, request: &PatchRequest<'_>, patched: &mut Value) -> Result<Typing, Status> {
         let (expected, wanted) = (served.resource.group_version(), &served.resource.facts.kind);
-        let root = served.resource.root;
-        let Some(document) = patched.as_object_mut() else { return Ok(Typing { root, refusal: None }) };
+        let own = |refusal| Ok(Typing { of: served.resource.object_type.clone(), refusal });
+        let Some(document) = patched.as_object_mut() else { return own(None) };
         let text = |field: &str| match document.get(field) {
             None | Some(Value::Null) => Some(""),
             Some(value) => value.as_str(),
         };
         let (Some(api_version), Some(kind)) = (text("apiVersion"), text("kind")) else {
             // No text: decoding says so.
-            return Ok(Typing { root, refusal: None });
+            return own(None);
         };
         if request.kind == PatchKind::Strategic {
             name_kind(document, served);
-            return Ok(Typing { root, refusal: None });
+            return own(None);
         }
         if api_version.is_empty() {
             return Err(nameless(request.name));
         }
         let kind = if kind.is_empty() { wanted.as_str() } else { kind };
         let Some(given) = GroupVersion::parse(api_version) else {
-            return Ok(Typing { root, refusal: Some(format!("unexpected GroupVersion string: {api_version}")) });
+            return own(Some(format!("unexpected GroupVersion string: {api_version}")));
         };
         let table = self.table();
-        let other = table.by_kind(&given.group, &given.version, kind).map(|other| other.resource.root);
-        let is_form = kind == wanted.as_str() && served.forms.is_some_and(|forms| forms.0.form(api_version).is_some());
+        let other = table.by_kind(&given.group, &given.version, kind).map(|other| other.resource.object_type.clone());
+        let forms = served.resource.behaviour.forms();
+        let is_form = kind == wanted.as_str() && forms.is_some_and(|forms| forms.type_of(api_version).is_some());
         let is_same = kind == wanted.as_str() && (given == expected || is_former_version(&given, &expected));
         let typing = match other {
-            Some(root) if is_form => {
+            Some(of) if is_form => {
                 document.insert("kind".to_owned(), wanted.as_str().into());
-                return Ok(Typing { root, refusal: None });
+                return Ok(Typing { of, refusal: None });
             }
-            _ if is_same => Typing { root, refusal: None },
-            other => {
-                Typing { root: other.unwrap_or(root), refusal: Some(self.why_not(&served.wanted(), &given, kind)) }
-            }
+            _ if is_same => own(None),
+            Some(of) => Ok(Typing { of, refusal: Some(self.why_not(&served.wanted(), &given, kind)) }),
+            None => own(Some(self.why_not(&served.wanted(), &given, kind))),
         };
         name_kind(document, served);
-        Ok(typing)
+        typing
     }
 }
 
@@ -214,7 +211,7 @@ fn name_kind(document: &mut Object, served: &Served) {
 
 /// What a patched document is decoded as.
 struct Typing {
-    root: NodeId,
+    of: Type,
     /// Why it is not what it should be.
     refusal: Option<String>,
 }
@@ -257,8 +254,7 @@ fn read(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Result<(Pa
     let body = request.body;
     match request.kind {
         PatchKind::Json => {
-            let (schema, any) = any();
-            let mut findings = match decode_json(schema, *any, body) {
+            let mut findings = match decode_json(ANY.as_ref(), body) {
                 Ok(decoded) => decoded.findings,
                 Err(error @ DecodeError::TooLarge(..)) => return Err(Status::too_large(error.to_string())),
                 Err(_) => Vec::new(),
@@ -269,11 +265,10 @@ fn read(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Result<(Pa
             Ok((Patch::Json(patch), findings))
         }
         PatchKind::Merge | PatchKind::Strategic => {
-            let (schema, any) = any();
             // Upstream words the same errors in two ways.
             let prefix = if request.kind == PatchKind::Merge { "error decoding patch: " } else { "" };
             // Only what is odd about it is kept: the value itself is read as it stands.
-            let findings = match decode_json(schema, *any, body) {
+            let findings = match decode_json(ANY.as_ref(), body) {
                 Ok(decoded) => decoded.findings,
                 Err(error @ DecodeError::TooLarge(..)) => return Err(Status::too_large(error.to_string())),
                 Err(error) => return Err(Status::bad_request(format!("{prefix}{error}"))),
@@ -348,25 +343,23 @@ fn read_intent(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Res
 
 /// What a resource looks like to apply.
 pub(crate) fn typed(served: &Served) -> Typed<'_> {
-    let typed = Typed::new(served.resource.schema, served.resource.root);
-    match &served.forms {
-        Some(forms) => typed.with_versions(forms),
-        None => typed,
-    }
+    let typed = Typed::new(served.resource.object_type.as_ref());
+    if served.resource.behaviour.forms().is_some() { typed.with_versions(served) } else { typed }
 }
 
 /// Fields that a write through this way cannot change.
 pub(crate) fn reset_fields(served: &Served, subresource: &str) -> FieldSet<'static> {
-    let Resource { facts, schema, root } = &served.resource;
+    let facts = &served.resource.facts;
     if subresource.is_empty() {
         return FieldSet::of_fields(facts.status.iter().map(String::as_str).collect::<Vec<_>>()).into_owned();
     }
-    let owned = rules::owned_fields(&served.resource, subresource);
+    let owned = served.resource.owned_fields(subresource);
     let is_owned = |name: &str| match owned {
-        Some(owned) => owned.contains(&name),
+        Some(owned) => owned.iter().any(|field| field == name),
         None => facts.status.iter().any(|status| status == name),
     };
-    let fields = schema.object(*root).into_iter().flat_map(|object| object.fields.iter()).map(|field| &*field.name);
+    let fields = served.resource.object_type.as_ref().object().into_iter().flat_map(ObjectRef::fields);
+    let fields = fields.map(|field| &*field.get().name);
     let paths = fields.filter(|name| !is_owned(name) && !matches!(*name, "metadata" | "kind" | "apiVersion"));
     FieldSet::of_fields(paths.collect::<Vec<_>>()).into_owned()
 }
@@ -404,11 +397,4 @@ pub(crate) fn refused(error: PatchError) -> Status {
 }
 
 /// A type of which nothing is known: only duplicates are found in it.
-fn any() -> &'static (Schema, NodeId) {
-    static ANY: OnceLock<(Schema, NodeId)> = OnceLock::new();
-    ANY.get_or_init(|| {
-        let mut builder = SchemaBuilder::new();
-        let id = builder.add(Node::new(NodeKind::Any, "map[string]interface {}"));
-        (builder.build().unwrap_or_default(), id)
-    })
-}
+static ANY: LazyLock<Type> = LazyLock::new(|| Type::any("map[string]interface {}"));

@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 use crate::decoding::{Wanted, report};
 use crate::patch::{PatchKind, apply_error, refused};
 use crate::update::check_name;
+use crate::wire::api_type;
 use crate::{Context, Encoding, FieldValidation, Registry, Served, UpdateRequest};
 
 const API_VERSION: &str = "autoscaling/v1";
-const REPLICAS: &[&str] = &["spec", "replicas"];
 
 /// A new Scale, or a patch of the present one.
 pub enum ScaleChange<'a> {
@@ -25,7 +25,7 @@ impl Registry {
     pub async fn get_scale(&self, served: &Served, namespace: &str, name: &str) -> Result<Object, Status> {
         let entry = self.get(served, namespace, name, None).await?;
         let object = entry.readable().map(|r| r.object(entry.revision)).unwrap_or_default();
-        Ok(scale_of(&object))
+        Ok(scale_of(served, &object))
     }
 
     pub async fn update_scale(
@@ -51,24 +51,27 @@ impl Registry {
         };
         let updated = self.update(cx, served, request).await?;
         let object = updated.entry.readable().map(|r| r.object(updated.entry.revision)).unwrap_or_default();
-        Ok(scale_of(&object))
+        Ok(scale_of(served, &object))
     }
 }
 
 /// The Scale of an object.
-fn scale_of(object: &Object) -> Object {
+fn scale_of(served: &Served, object: &Object) -> Object {
+    let paths = &served.resource.facts.scale;
     let mut metadata = Map::new();
     for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
         metadata.extend(object.metadata().and_then(|m| m.get(field)).map(|v| (field.to_owned(), v.clone())));
     }
     let number = |path: &str| pawl_meta::object::at(object, path).and_then(Value::as_i64).unwrap_or(0);
     let mut spec = Map::new();
-    if number("spec.replicas") != 0 {
-        spec.insert("replicas".to_owned(), json!(number("spec.replicas")));
+    let replicas = number(&paths.spec_replicas);
+    if replicas != 0 {
+        spec.insert("replicas".to_owned(), json!(replicas));
     }
     let mut status = Map::new();
-    status.insert("replicas".to_owned(), json!(number("status.replicas")));
-    let selector = selector_text(object.get("spec").and_then(|s| s.get("selector")));
+    status.insert("replicas".to_owned(), json!(number(&paths.status_replicas)));
+    let selector = paths.selector.as_deref().and_then(|path| pawl_meta::object::at(object, path));
+    let selector = selector_text(selector);
     if !selector.is_empty() {
         status.insert("selector".to_owned(), json!(selector));
     }
@@ -90,10 +93,11 @@ fn changed(
     change: &ScaleChange<'_>,
 ) -> Result<Object, Status> {
     let own_version = served.resource.group_version().to_string();
-    let place = |_: &str| Replicas::At(REPLICAS);
+    let path: Vec<&str> = served.resource.facts.scale.spec_replicas.split('.').collect();
+    let place = |_: &str| Replicas::At(&path);
     let owners = old.metadata().and_then(|m| m.get("managedFields"));
     let failed = |error| apply_error(served, error);
-    let mut before = scale_of(old);
+    let mut before = scale_of(served, old);
     if let Some(owners) = to_scale(owners, place).map_err(failed)? {
         metadata_mut(&mut before).insert("managedFields".to_owned(), owners);
     }
@@ -130,9 +134,7 @@ fn changed(
     }
     let scale_owners = metadata_mut(&mut scale).get("managedFields").cloned();
     let mut new = old.clone();
-    if let Some(Value::Object(spec)) = new.get_mut("spec") {
-        spec.insert("replicas".to_owned(), json!(replicas));
-    }
+    set_replicas(&mut new, &path, replicas);
     let metadata = metadata_mut(&mut new);
     match to_parent(owners, scale_owners.as_ref(), &own_version, place).map_err(failed)? {
         Some(owners) => metadata.insert("managedFields".to_owned(), owners),
@@ -143,21 +145,30 @@ fn changed(
     Ok(new)
 }
 
+/// Writes the number to its place, where the objects around it are.
+fn set_replicas(object: &mut Object, path: &[&str], replicas: i64) {
+    let Some((last, outer)) = path.split_last() else { return };
+    let inner = outer.iter().try_fold(object, |at, field| at.get_mut(*field)?.as_object_mut());
+    if let Some(inner) = inner {
+        inner.insert((*last).to_owned(), json!(replicas));
+    }
+}
+
 fn decode(cx: &Context, typed: &Typed<'_>, before: &Object, change: &ScaleChange<'_>) -> Result<Object, Status> {
     let document = || Value::Object(before.clone());
     let (value, validation) = match change {
         ScaleChange::Replace { encoding: Encoding::Protobuf, body, .. } => {
             let decoded =
-                pawl_protobuf::open(body).and_then(|envelope| crate::protobuf().decode(typed.root, envelope.raw));
+                pawl_protobuf::open(body).and_then(|envelope| crate::protobuf().decode(typed.of, envelope.raw));
             return decoded.map(|d| d.object).map_err(|e| Status::bad_request(e.to_string()));
         }
         ScaleChange::Replace { encoding, body, validation } => {
             let decoded = match encoding {
                 Encoding::Yaml => {
                     let parsed = yaml::parse(&String::from_utf8_lossy(body)).map_err(Status::bad_request)?;
-                    decode_value(typed.schema, typed.root, parsed.value)
+                    decode_value(typed.of, parsed.value)
                 }
-                _ => decode_json(typed.schema, typed.root, body),
+                _ => decode_json(typed.of, body),
             };
             let decoded = decoded.map_err(|e| Status::bad_request(e.to_string()))?;
             let refuse = |texts: &str| {
@@ -181,13 +192,13 @@ fn decode(cx: &Context, typed: &Typed<'_>, before: &Object, change: &ScaleChange
             (patched, validation)
         }
     };
-    let shown = typed.schema.print_patched(typed.root, &value, &document());
+    let shown = typed.of.print_patched(&value, &document());
     let wrong = |why: &str| {
         let mut errors = Errors::new();
         errors.invalid(&"patch", shown.as_str(), why);
         Status::invalid(&GroupKind::default(), "", &errors)
     };
-    let decoded = decode_value(typed.schema, typed.root, value).map_err(|e| wrong(&e.to_string()))?;
+    let decoded = decode_value(typed.of, value).map_err(|e| wrong(&e.to_string()))?;
     let texts = messages(&decoded.findings);
     report(cx, *validation, texts, &decoded.findings, |texts| wrong(&format!("strict decoding error: {texts}")))?;
     Ok(decoded.object)
@@ -198,14 +209,16 @@ fn messages(findings: &[Finding]) -> Vec<String> {
 }
 
 fn scale_type() -> Result<Typed<'static>, Status> {
-    let schema = pawl_kinds::schema();
-    let root = schema.named("autoscaling.v1.Scale").ok_or_else(|| Status::internal("no type for Scale"))?;
-    Ok(Typed::new(schema, root))
+    api_type("autoscaling.v1.Scale").map(Typed::new).ok_or_else(|| Status::internal("no type for Scale"))
 }
 
 /// A selector as one line: `app=a,tier in (x,y)`.
 pub(crate) fn selector_text(selector: Option<&Value>) -> String {
-    let Some(Value::Object(selector)) = selector else { return String::new() };
+    let selector = match selector {
+        Some(Value::Object(selector)) => selector,
+        Some(Value::String(text)) => return text.clone(),
+        _ => return String::new(),
+    };
     let nested = selector.contains_key("matchLabels") || selector.contains_key("matchExpressions");
     let labels = if nested { selector.get("matchLabels").and_then(Value::as_object) } else { Some(selector) };
     let mut terms: Vec<(String, String)> = labels

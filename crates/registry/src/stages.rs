@@ -2,7 +2,7 @@
 
 use pawl_admission::{Attributes, Operation};
 use pawl_apply::Writer;
-use pawl_kinds::rules::{self, MetadataPass, Prepare};
+use pawl_kinds::{MetadataPass, Prepare, Write};
 use pawl_meta::object::{Object, metadata_mut};
 use pawl_meta::{Errors, Status, time};
 use serde_json::{Map, Value, json};
@@ -77,12 +77,12 @@ impl Registry {
     }
 
     pub(crate) fn set_defaults(&self, served: &Served, object: &mut Object) {
-        rules::set_defaults(&served.resource, object);
+        served.resource.behaviour.set_defaults(object);
         served.settle_form(object);
     }
 
     pub(crate) fn prepare_kind_create(&self, cx: &Context, served: &Served, object: &mut Object) {
-        rules::prepare_create(&served.resource, object, &prepare(cx));
+        served.resource.prepare_create(object, &prepare(cx));
     }
 
     pub(crate) fn prepare_kind_update(
@@ -93,7 +93,7 @@ impl Registry {
         new: &mut Object,
         old: &Object,
     ) {
-        rules::prepare_update(&served.resource, subresource, new, old, &prepare(cx));
+        served.resource.prepare_update(subresource, new, old, &prepare(cx));
     }
 
     pub(crate) fn prepare_kind_deletion(&self, served: &Served, object: &mut Object) {
@@ -112,12 +112,12 @@ impl Registry {
             Pass::of_kind(resource).meta(object, errors);
             pawl_deletion::validate_liens(object, None, self.settings.liens, errors);
         };
-        rules::validate_create(resource, object, &mut metadata, &mut errors);
+        resource.behaviour.validate(Write::CREATE, object, &mut metadata, &mut errors);
         if errors.is_empty() {
             Pass::common(resource).meta(object, &mut errors);
         }
         if errors.is_empty() {
-            rules::warnings(resource, "", object, None).into_iter().for_each(|text| cx.warn(text));
+            resource.behaviour.warnings(Write::CREATE, object).into_iter().for_each(|text| cx.warn(text));
         }
         errors
     }
@@ -142,16 +142,17 @@ impl Registry {
             MetadataPass::Meta => of_kind.meta(new, errors),
             MetadataPass::Update => of_kind.update(new, old, errors),
         };
-        rules::validate_update(resource, subresource, new, old, &mut metadata, &mut errors);
+        let write = Write::update(subresource, old);
+        resource.behaviour.validate(write, new, &mut metadata, &mut errors);
         if errors.is_empty() {
-            rules::warnings(resource, subresource, new, Some(old)).into_iter().for_each(|text| cx.warn(text));
+            resource.behaviour.warnings(write, new).into_iter().for_each(|text| cx.warn(text));
         }
         errors
     }
 
     /// How errors name the kind.
     pub(crate) fn invalid(&self, served: &Served, name: &str, errors: &Errors) -> Status {
-        Status::invalid(&rules::error_kind(&served.resource), name, errors)
+        Status::invalid(&served.resource.error_kind(), name, errors)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The table of resources: what is served, under which names, and where it is stored. It changes at run time as custom
 //! resources come and go; a reader holds the table it started with.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -12,7 +12,6 @@ use pawl_meta::object::Object;
 
 use crate::cache::Cache;
 use crate::decoding::Wanted;
-use crate::forms::KindForms;
 use crate::messages::Messages;
 
 /// The root of all keys.
@@ -24,8 +23,9 @@ pub struct Served {
     pub resource: Resource,
     /// `apps/v1`
     pub(crate) api_version: String,
-    /// The forms of its kind, where its versions differ in shape.
-    pub(crate) forms: Option<KindForms>,
+    /// The apiVersion and kind in which its objects are stored.
+    pub stored_version: Arc<str>,
+    pub kind: Arc<str>,
     pub stored: Arc<Stored>,
     /// How answers begin: `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"`.
     pub head: String,
@@ -39,9 +39,6 @@ pub struct Stored {
     pub group_resource: GroupResource,
     /// `/registry/configmaps/`
     pub prefix: String,
-    /// The apiVersion and kind in which values are written.
-    pub api_version: Arc<str>,
-    pub kind: Arc<str>,
     pub namespaced: bool,
     /// Names of selectable fields.
     pub select: Vec<String>,
@@ -57,12 +54,12 @@ impl Served {
 
     /// The bytes in which an object is stored.
     pub(crate) fn stored_form(&self, object: &Object) -> Bytes {
-        let (facts, schema, root) = (&self.resource.facts, self.resource.schema, self.stored_root());
-        if facts.stored_as_json || !schema.holds_empties(root, object) {
+        let of = self.resource.stored_type();
+        if self.resource.facts.stored_as_json || !of.holds_empties(object) {
             return crate::encode(object);
         }
         let mut object = object.clone();
-        schema.drop_empties(root, &mut object);
+        of.drop_empties(&mut object);
         crate::encode(&object)
     }
 }
@@ -79,66 +76,124 @@ impl Stored {
     }
 }
 
+/// What is served. A look-up costs the same however much that is.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     served: Vec<Arc<Served>>,
-    by_name: HashMap<(String, String, String), usize>,
+    /// By group, version and plural.
+    by_name: HashMap<Name, Arc<Served>>,
+    /// By group, version and kind.
+    by_kind: HashMap<Name, Arc<Served>>,
+    /// By group and plural: the version that came first.
+    preferred: HashMap<(String, String), Arc<Served>>,
+    /// By group: its versions.
+    groups: HashMap<String, HashSet<String>>,
     /// By the part of the prefix below the root: `configmaps`, `services/specs`.
     by_prefix: HashMap<String, Arc<Stored>>,
     messages: Arc<Messages>,
+}
+
+type Name = (String, String, String);
+
+fn name(group: &str, version: &str, name: &str) -> Name {
+    (group.to_owned(), version.to_owned(), name.to_owned())
 }
 
 impl Table {
     /// A table of these resources, with nothing in their caches as of a revision.
     pub fn new(resources: &[Resource], revision: Revision) -> Self {
         let mut table = Self::default();
-        for resource in resources {
-            table.add(resource.clone(), revision);
-        }
+        table.extend(resources.iter().cloned(), revision);
         table
     }
 
-    /// Adds a resource. In a place that is new its cache is empty as of a revision.
+    /// Adds a resource, or puts it in the place of the one of its name: what is stored stays where it is and keeps its
+    /// cache, whatever else changes. In a place that is new its cache is empty as of a revision.
     pub fn add(&mut self, resource: Resource, revision: Revision) {
-        let facts = &resource.facts;
-        let stored = match self.by_prefix.get(&facts.key) {
-            Some(stored) => Arc::clone(stored),
-            None => {
-                let stored = Arc::new(Stored {
-                    group_resource: resource.group_resource(),
-                    prefix: format!("{ROOT}{}/", facts.key),
-                    api_version: match &facts.storage {
-                        Some(version) => version.as_str().into(),
-                        None => resource.group_version().to_string().into(),
-                    },
-                    kind: facts.kind.as_str().into(),
-                    namespaced: facts.namespaced,
-                    select: facts.select.clone(),
-                    cache: Cache::new(revision),
-                    messages: Arc::clone(&self.messages),
-                });
-                if !facts.is_virtual {
-                    self.by_prefix.insert(facts.key.clone(), Arc::clone(&stored));
-                }
-                stored
+        self.extend([resource], revision);
+    }
+
+    /// Adds many, as [`Table::add`] does one.
+    pub fn extend(&mut self, resources: impl IntoIterator<Item = Resource>, revision: Revision) {
+        for resource in resources {
+            let served = self.made(resource, revision);
+            let facts = &served.resource.facts;
+            let key = name(&facts.group, &facts.version, &facts.plural);
+            let before = self.by_name.insert(key, Arc::clone(&served));
+            let place = before.and_then(|before| self.served.iter_mut().find(|other| Arc::ptr_eq(other, &before)));
+            match place {
+                Some(place) => *place = served,
+                None => self.served.push(served),
             }
-        };
-        let head = format!(
-            "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"metadata\":{{\"resourceVersion\":\"",
-            facts.kind,
-            resource.group_version()
-        );
-        let name = (facts.group.clone(), facts.version.clone(), facts.plural.clone());
-        self.by_name.insert(name, self.served.len());
-        let item_head = "{\"metadata\":{\"resourceVersion\":\"";
-        let forms = pawl_kinds::convert::forms(&facts.type_name).map(KindForms);
+        }
+        self.index();
+    }
+
+    /// Takes a resource away in one version; with the last one its place goes, and the cache with it. Who holds the resource
+    /// keeps what it has.
+    pub fn remove(&mut self, group: &str, version: &str, plural: &str) -> Option<Arc<Served>> {
+        let found = Arc::clone(self.find(group, version, plural)?);
+        self.served.retain(|served| !Arc::ptr_eq(served, &found));
+        let used = self.served.iter().any(|served| Arc::ptr_eq(&served.stored, &found.stored));
+        if !used {
+            self.by_prefix.remove(&found.resource.facts.key);
+        }
+        self.index();
+        Some(found)
+    }
+
+    /// A resource with the place where its objects are: the present one, or a new one.
+    fn made(&mut self, resource: Resource, revision: Revision) -> Arc<Served> {
+        let stored = self.place_of(&resource, revision);
         let api_version = resource.group_version().to_string();
-        self.served.push(Arc::new(Served { resource, api_version, forms, stored, head, item_head }));
+        let kind = &resource.facts.kind;
+        let head =
+            format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{{\"resourceVersion\":\"");
+        let item_head = "{\"metadata\":{\"resourceVersion\":\"";
+        let stored_version = resource.facts.storage.as_ref().unwrap_or(&api_version).as_str().into();
+        let kind = kind.as_str().into();
+        Arc::new(Served { resource, api_version, stored_version, kind, stored, head, item_head })
+    }
+
+    fn place_of(&mut self, resource: &Resource, revision: Revision) -> Arc<Stored> {
+        let facts = &resource.facts;
+        if let Some(stored) = self.by_prefix.get(&facts.key) {
+            return Arc::clone(stored);
+        }
+        let stored = Arc::new(Stored {
+            group_resource: resource.group_resource(),
+            prefix: format!("{ROOT}{}/", facts.key),
+            namespaced: facts.namespaced,
+            select: facts.select.clone(),
+            cache: Cache::new(revision),
+            messages: Arc::clone(&self.messages),
+        });
+        if !facts.is_virtual {
+            self.by_prefix.insert(facts.key.clone(), Arc::clone(&stored));
+        }
+        stored
+    }
+
+    /// Makes the look-ups anew. The first of a name counts.
+    fn index(&mut self) {
+        (self.by_name, self.by_kind) = (HashMap::new(), HashMap::new());
+        (self.preferred, self.groups) = (HashMap::new(), HashMap::new());
+        for served in &self.served {
+            let facts = &served.resource.facts;
+            let (group, version) = (&facts.group, &facts.version);
+            let first = |map: &mut HashMap<Name, Arc<Served>>, word: &str| {
+                map.entry(name(group, version, word)).or_insert_with(|| Arc::clone(served));
+            };
+            first(&mut self.by_name, &facts.plural);
+            first(&mut self.by_kind, &facts.kind);
+            let resource = (group.clone(), facts.plural.clone());
+            self.preferred.entry(resource).or_insert_with(|| Arc::clone(served));
+            self.groups.entry(group.clone()).or_default().insert(version.clone());
+        }
     }
 
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Served>> {
-        let at = self.by_name.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))?;
-        self.served.get(*at)
+        self.by_name.get(&name(group, version, plural))
     }
 
     /// Everything served, in the order of discovery.
@@ -151,23 +206,21 @@ impl Table {
         self.by_prefix.values()
     }
 
-    /// A resource in the version that is stored, by group and plural.
+    /// A resource in the version that is preferred, by group and plural.
     pub fn preferred(&self, group: &str, plural: &str) -> Option<&Arc<Served>> {
-        self.served.iter().find(|s| s.resource.facts.group == group && s.resource.facts.plural == plural)
+        self.preferred.get(&(group.to_owned(), plural.to_owned()))
     }
 
     pub fn by_kind(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Served>> {
-        self.served.iter().find(|s| {
-            s.resource.facts.group == group && s.resource.facts.version == version && s.resource.facts.kind == kind
-        })
+        self.by_kind.get(&name(group, version, kind))
     }
 
     pub fn has_group(&self, group: &str) -> bool {
-        self.served.iter().any(|s| s.resource.facts.group == group)
+        self.groups.contains_key(group)
     }
 
     pub fn has_group_version(&self, group: &str, version: &str) -> bool {
-        self.served.iter().any(|s| s.resource.facts.group == group && s.resource.facts.version == version)
+        self.groups.get(group).is_some_and(|versions| versions.contains(version))
     }
 
     /// The place of a stored key, and the key below its prefix.
@@ -198,5 +251,51 @@ mod tests {
         check("/registry/minions/n", "nodes", "n");
         assert!(table.place("/registry/unknown/a").is_none());
         assert!(table.place("/other").is_none());
+    }
+
+    fn widgets(version: &str) -> Resource {
+        let mut resource = pawl_kinds::builtin().iter().find(|r| r.facts.plural == "configmaps").unwrap().clone();
+        let facts = &mut resource.facts;
+        (facts.group, facts.version) = ("example.com".to_owned(), version.to_owned());
+        (facts.kind, facts.plural) = ("Widget".to_owned(), "widgets".to_owned());
+        facts.key = "example.com/widgets".to_owned();
+        resource
+    }
+
+    #[test]
+    fn what_comes_and_goes_is_found_and_forgotten() {
+        let mut table = Table::new(pawl_kinds::builtin(), 1);
+        let before = table.served().len();
+        table.add(widgets("v1"), 7);
+        table.add(widgets("v2"), 8);
+        assert_eq!(table.preferred("example.com", "widgets").unwrap().resource.facts.version, "v1");
+        assert!(table.has_group_version("example.com", "v2") && !table.has_group_version("example.com", "v3"));
+        assert!(table.remove("example.com", "v1", "widgets").is_some());
+        assert!(table.remove("example.com", "v1", "widgets").is_none());
+        assert_eq!(table.preferred("example.com", "widgets").unwrap().resource.facts.version, "v2");
+        assert!(table.by_kind("example.com", "v2", "Widget").is_some());
+        assert!(table.by_kind("example.com", "v1", "Widget").is_none());
+        assert!(table.place("/registry/example.com/widgets/n/a").is_some());
+        table.remove("example.com", "v2", "widgets");
+        assert!(!table.has_group("example.com"));
+        assert!(table.place("/registry/example.com/widgets/n/a").is_none());
+        assert_eq!(table.served().len(), before);
+    }
+
+    #[test]
+    fn a_place_keeps_its_cache_while_a_version_of_it_is_served() {
+        let mut table = Table::default();
+        table.add(widgets("v1"), 7);
+        let stored = Arc::clone(&table.find("example.com", "v1", "widgets").unwrap().stored);
+        let mut changed = widgets("v1");
+        changed.facts.short = vec!["wd".to_owned()];
+        table.add(changed, 9);
+        let found = table.find("example.com", "v1", "widgets").unwrap();
+        assert_eq!(found.resource.facts.short, ["wd"]);
+        assert!(Arc::ptr_eq(&found.stored, &stored));
+        assert_eq!(table.served().len(), 1);
+        table.add(widgets("v2"), 10);
+        table.remove("example.com", "v1", "widgets");
+        assert!(Arc::ptr_eq(&table.find("example.com", "v2", "widgets").unwrap().stored, &stored));
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use pawl_admission::{Attributes, Operation};
-use pawl_kinds::rules;
 use pawl_kv::Expect;
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Errors, FieldPath, GroupKind, Status};
@@ -140,7 +139,7 @@ impl Registry {
         check_name(&new, request.name)?;
         metadata::dedup_owners(cx, &mut new);
         settle_liens(cx, &mut new, old, request.replaces);
-        if rules::owned_fields(resource, request.subresource).is_some_and(|owned| owned.contains(&"spec")) {
+        if resource.owned_fields(request.subresource).is_some_and(|owned| owned.iter().any(|field| field == "spec")) {
             // Only a part of the spec may change like this: nobody comes to own what is dropped.
             self.prepare_kind_update(cx, served, request.subresource, &mut new, &shown);
         }
@@ -236,9 +235,7 @@ impl Registry {
             }
         }
         self.prepare_kind_update(cx, served, subresource, new, old);
-        let counts =
-            facts.generation.iter().any(|path| pawl_meta::object::at(new, path) != pawl_meta::object::at(old, path));
-        if counts {
+        if facts.generation.counts(new, old) {
             metadata_mut(new).insert("generation".to_owned(), json!(old.generation() + 1));
         }
     }

@@ -1,42 +1,48 @@
-//! The protobuf codec of everything built in.
+//! What the API is made of beside the objects of its resources: options, statuses, lists, `Scale`, `Binding`, and how they
+//! and all built-in kinds are written in protobuf.
+//!
+//! This is the one place of this crate that knows where the types of the API itself come from; what belongs to a resource
+//! travels with it.
 
 use std::sync::OnceLock;
 
 use bytes::Bytes;
+use pawl_kinds::{Errors, Kinds};
 use pawl_meta::object::Object;
 use pawl_protobuf::{Codec, seal};
-use pawl_schema::NodeId;
+use pawl_schema::TypeRef;
 use serde_json::Value;
 
 use crate::{Entry, Readable, Served};
 
-/// The codec, made on first use.
+fn kinds() -> &'static Kinds {
+    pawl_kinds::kinds()
+}
+
+/// A type that the API itself is made of, by its name: `meta.v1.DeleteOptions`.
+pub fn api_type(name: &str) -> Option<TypeRef<'static>> {
+    kinds().named(name)
+}
+
+/// Fills in the defaults of a body that is no object of a resource.
+pub fn set_defaults(type_name: &str, body: &mut Object) {
+    kinds().set_defaults(type_name, body);
+}
+
+/// Says what is wrong with a body that is no object of a resource.
+pub fn validate(type_name: &str, kind_name: &str, body: &Object, errors: &mut Errors) {
+    kinds().validate(type_name, kind_name, body, errors);
+}
+
+/// The codec of everything built in, made on first use. Other types have no messages.
 pub fn protobuf() -> &'static Codec<'static> {
     static CODEC: OnceLock<Codec<'static>> = OnceLock::new();
-    CODEC.get_or_init(|| Codec::new(pawl_kinds::schema(), type_of))
+    CODEC.get_or_init(|| Codec::new(kinds().schema(), type_of))
 }
 
 /// The type of a document by its apiVersion and kind: objects of resources, and what the API itself says.
-pub fn type_of(api_version: &str, kind: &str) -> Option<NodeId> {
-    let resources = pawl_kinds::builtin().iter();
-    let found = resources.filter(|r| r.facts.kind == kind).find(|r| r.group_version().to_string() == api_version);
-    if let Some(resource) = found {
-        return Some(resource.root);
-    }
-    let schema = pawl_kinds::schema();
-    match (api_version, kind) {
-        // What the core group says about itself names no version.
-        ("", kind @ ("APIVersions" | "APIResourceList")) => schema.named(&format!("meta.v1.{kind}")),
-        ("v1", kind) => schema.named(&format!("meta.v1.{kind}")),
-        ("apidiscovery.k8s.io/v2", kind) => schema.named(&format!("apidiscovery.v2.{kind}")),
-        // One message in both versions.
-        ("meta.k8s.io/v1beta1", "PartialObjectMetadata") => schema.named("meta.v1.PartialObjectMetadata"),
-        ("meta.k8s.io/v1", kind) => schema.named(&format!("meta.v1.{kind}")),
-        ("autoscaling/v1", "Scale") => schema.named("autoscaling.v1.Scale"),
-        ("policy/v1", "Eviction") => schema.named("policy.v1.Eviction"),
-        ("authentication.k8s.io/v1", "TokenRequest") => schema.named("authentication.v1.TokenRequest"),
-        _ => None,
-    }
+pub fn type_of(api_version: &str, kind: &str) -> Option<TypeRef<'static>> {
+    kinds().type_of(api_version, kind)
 }
 
 /// A document in its envelope, by its apiVersion and kind; `None` where it has no protobuf form.
@@ -53,8 +59,8 @@ pub fn message(document: &Value) -> Option<Vec<u8>> {
 pub(crate) fn unpack(envelope: &[u8]) -> Result<Object, String> {
     let envelope = pawl_protobuf::open(envelope).map_err(|e| e.to_string())?;
     let (api_version, kind) = (envelope.api_version, envelope.kind);
-    let root = type_of(api_version, kind).ok_or_else(|| format!("no type is known of {kind} in {api_version}"))?;
-    let mut object = protobuf().decode(root, envelope.raw).map_err(|e| e.to_string())?.object;
+    let of = type_of(api_version, kind).ok_or_else(|| format!("no type is known of {kind} in {api_version}"))?;
+    let mut object = protobuf().decode(of, envelope.raw).map_err(|e| e.to_string())?.object;
     object.insert("apiVersion".to_owned(), api_version.into());
     object.insert("kind".to_owned(), kind.into());
     Ok(object)
@@ -75,7 +81,7 @@ impl Served {
     pub fn message_of(&self, entry: &Entry, readable: &Readable, keep: bool) -> Result<Bytes, pawl_protobuf::Error> {
         let encode = || {
             let mut raw = Vec::new();
-            protobuf().encode(self.resource.root, &self.shown(entry, readable), &mut raw)?;
+            protobuf().encode(self.resource.object_type.as_ref(), &self.shown(entry, readable), &mut raw)?;
             Ok(Bytes::copy_from_slice(&raw))
         };
         // What was never stored has no revision that would tell it from another.

@@ -3,29 +3,23 @@
 
 use serde_json::Value;
 
-use crate::{NodeId, NodeKind, Scalar, Schema};
+use crate::{Scalar, TypeKind, TypeRef};
 
-impl Schema {
-    /// Why a value is not one of the type at `id`; `None` where it is, or where decoding says it better.
-    pub fn conversion_error(&self, id: NodeId, value: &Value) -> Option<String> {
-        let node = self.node(id);
-        match (&node.kind, value) {
-            (_, Value::Null) | (NodeKind::Any, _) => None,
-            (NodeKind::Object(object), Value::Object(map)) => object
-                .fields
-                .iter()
-                .filter_map(|field| Some((field.node, map.get(&*field.name)?)))
-                .find_map(|(node, value)| self.conversion_error(node, value)),
-            (NodeKind::Object(_), other) => Some(format!("cannot restore struct from: {}", go_kind(other))),
-            (NodeKind::List(item), Value::Array(items)) => {
-                items.iter().find_map(|value| self.conversion_error(*item, value))
-            }
-            (NodeKind::List(_), other) => Some(format!("cannot restore slice from {}", go_kind(other))),
-            (NodeKind::Map(item), Value::Object(map)) => {
-                map.values().find_map(|value| self.conversion_error(*item, value))
-            }
-            (NodeKind::Map(_), other) => Some(format!("cannot restore map from {}", go_kind(other))),
-            (NodeKind::Scalar(scalar), value) => scalar_error(*scalar, &node.go, value),
+impl TypeRef<'_> {
+    /// Why a value is not one of this type; `None` where it is, or where decoding says it better.
+    pub fn conversion_error(self, value: &Value) -> Option<String> {
+        match (self.kind(), value) {
+            (_, Value::Null) | (TypeKind::Any, _) => None,
+            (TypeKind::Object(object), Value::Object(map)) => object
+                .fields()
+                .filter_map(|field| Some((field.of(), map.get(&*field.name)?)))
+                .find_map(|(of, value)| of.conversion_error(value)),
+            (TypeKind::Object(_), other) => Some(format!("cannot restore struct from: {}", go_kind(other))),
+            (TypeKind::List(item), Value::Array(items)) => items.iter().find_map(|value| item.conversion_error(value)),
+            (TypeKind::List(_), other) => Some(format!("cannot restore slice from {}", go_kind(other))),
+            (TypeKind::Map(inner), Value::Object(map)) => map.values().find_map(|value| inner.conversion_error(value)),
+            (TypeKind::Map(_), other) => Some(format!("cannot restore map from {}", go_kind(other))),
+            (TypeKind::Scalar(scalar), value) => scalar_error(scalar, &self.node().go, value),
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::sync::LazyLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -14,8 +15,7 @@ use pawl_meta::{go, time};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::shape::Object;
-use crate::{Node, NodeId, NodeKind, Scalar, Schema, built, go_json};
+use crate::{FieldRef, Node, NodeKind, ObjectRef, Scalar, Type, TypeKind, TypeRef, built, go_json};
 
 /// Nesting beyond this is refused: nothing real comes near it, and the stack stays small.
 const MAX_DEPTH: usize = 300;
@@ -72,16 +72,16 @@ pub enum DecodeError {
     TooLarge(usize, usize),
 }
 
-/// Decodes a JSON document as an object of the type at `root`.
-pub fn decode_json(schema: &Schema, root: NodeId, text: &[u8]) -> Result<Decoded, DecodeError> {
+/// Decodes a JSON document as an object of a type.
+pub fn decode_json(of: TypeRef<'_>, text: &[u8]) -> Result<Decoded, DecodeError> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     deserializer.disable_recursion_limit();
     let allowed = built::allowed(text.len());
     let context = RefCell::new(Context { left: allowed, ..Context::default() });
-    let seed = Seed { schema, node: root, context: &context, place: &Place::ROOT };
+    let seed = Seed { of, context: &context, place: &Place::ROOT };
     let value = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
     match value {
-        Ok(value) => finish(schema, root, value, context),
+        Ok(value) => finish(of, value, context),
         Err(error) if error.is_data() && context.borrow().too_large => Err(DecodeError::TooLarge(text.len(), allowed)),
         Err(error) if error.is_data() && context.borrow().too_deep => {
             Err(DecodeError::Syntax("exceeded max depth".to_owned()))
@@ -92,11 +92,11 @@ pub fn decode_json(schema: &Schema, root: NodeId, text: &[u8]) -> Result<Decoded
 
 /// Runs the decoder over a value that is already parsed: the result of a patch, or YAML. What the type adds to it may
 /// take as much memory again as a text of its size may.
-pub fn decode_value(schema: &Schema, root: NodeId, value: Value) -> Result<Decoded, DecodeError> {
+pub fn decode_value(of: TypeRef<'_>, value: Value) -> Result<Decoded, DecodeError> {
     let context = RefCell::new(Context { left: VALUE_ALLOWED, ..Context::default() });
-    let seed = Seed { schema, node: root, context: &context, place: &Place::ROOT };
+    let seed = Seed { of, context: &context, place: &Place::ROOT };
     match seed.deserialize(value) {
-        Ok(value) => finish(schema, root, value, context),
+        Ok(value) => finish(of, value, context),
         Err(_) if context.borrow().too_large => Err(DecodeError::TooLarge(0, VALUE_ALLOWED)),
         Err(error) => Err(DecodeError::Syntax(error.to_string())),
     }
@@ -109,7 +109,7 @@ fn invalid_text(text: &[u8]) -> String {
     }
 }
 
-fn finish(schema: &Schema, root: NodeId, value: Value, context: RefCell<Context>) -> Result<Decoded, DecodeError> {
+fn finish(of: TypeRef<'_>, value: Value, context: RefCell<Context>) -> Result<Decoded, DecodeError> {
     let context = context.into_inner();
     if let Some(error) = context.error {
         return Err(DecodeError::Type(error));
@@ -117,7 +117,7 @@ fn finish(schema: &Schema, root: NodeId, value: Value, context: RefCell<Context>
     let object = match value {
         Value::Object(object) => object,
         // A document that is null says nothing: it is the object that nobody filled in.
-        _ => match schema.zero(root) {
+        _ => match of.zero() {
             Value::Object(object) => object,
             _ => Map::new(),
         },
@@ -204,8 +204,7 @@ impl Place<'_> {
 
 #[derive(Clone, Copy)]
 struct Seed<'s, 'c> {
-    schema: &'s Schema,
-    node: NodeId,
+    of: TypeRef<'s>,
     context: &'c RefCell<Context>,
     place: &'c Place<'c>,
 }
@@ -228,9 +227,9 @@ impl<'de> DeserializeSeed<'de> for Seed<'_, '_> {
     }
 }
 
-impl Seed<'_, '_> {
-    fn node(&self) -> &Node {
-        self.schema.node(self.node)
+impl<'s> Seed<'s, '_> {
+    fn node(&self) -> &'s Node {
+        self.of.node()
     }
 
     /// Notes that a value has the wrong type and reads on.
@@ -410,9 +409,9 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
-        let (item, go_owner) = match &self.node().kind {
-            NodeKind::List(item) => (*item, self.place.owner),
-            NodeKind::Any => (self.node, ""),
+        let (item, go_owner) = match self.of.kind() {
+            TypeKind::List(item) => (item, self.place.owner),
+            TypeKind::Any => (self.of, ""),
             _ => {
                 while seq.next_element::<IgnoredAny>()?.is_some() {}
                 return Ok(self.mismatch("array"));
@@ -421,13 +420,13 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
         let mut items = Vec::with_capacity(seq.size_hint().unwrap_or(0).min(1024));
         loop {
             let place = Place { parent: Some(self.place), step: Step::Index(items.len()), owner: go_owner };
-            match seq.next_element_seed(Seed { node: item, place: &place, ..self })? {
+            match seq.next_element_seed(Seed { of: item, place: &place, ..self })? {
                 None => break,
                 Some(value) => {
                     if items.len() == items.capacity() {
                         self.build(built::list(items.len().max(4)))?;
                     }
-                    items.push(self.item(item, value));
+                    items.push(item_of(item, value));
                 }
             }
         }
@@ -435,10 +434,10 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Value, A::Error> {
-        match &self.node().kind {
-            NodeKind::Object(object) => self.object(object, map),
-            NodeKind::Map(value) => self.entries(*value, map),
-            NodeKind::Any => self.entries(self.node, map),
+        match self.of.kind() {
+            TypeKind::Object(object) => self.object(object, map),
+            TypeKind::Map(value) => self.entries(value, map),
+            TypeKind::Any => self.entries(self.of, map),
             _ => {
                 drain(map)?;
                 Ok(self.mismatch("object"))
@@ -448,7 +447,8 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
 }
 
 impl Seed<'_, '_> {
-    fn object<'de, A: MapAccess<'de>>(self, object: &Object, mut access: A) -> Result<Value, A::Error> {
+    fn object<'de, A: MapAccess<'de>>(self, shape: ObjectRef<'_>, mut access: A) -> Result<Value, A::Error> {
+        let object = shape.object;
         let mut map = Map::new();
         // Fields seen so far, one bit each: what was given and left out again still counts as given.
         let mut seen = Seen::default();
@@ -457,17 +457,18 @@ impl Seed<'_, '_> {
             match object.position(name).and_then(|at| Some((at, object.fields.get(at)?))) {
                 Some((at, field)) => {
                     let owner = object.struct_name(field);
+                    let field = FieldRef { schema: shape.schema, field };
                     let place = Place { parent: Some(self.place), step: Step::Field(name), owner };
-                    let value = access.next_value_seed(Seed { node: field.node, place: &place, ..self })?;
+                    let value = access.next_value_seed(Seed { of: field.of(), place: &place, ..self })?;
                     if seen.insert(at) {
                         self.find(|| Finding::Duplicate { path: place.path() });
                         let earlier = map.remove(name);
                         let merged = merge(earlier, value);
-                        if !self.schema.is_omitted(field, &merged) {
+                        if !field.is_omitted(&merged) {
                             map.insert(name.to_owned(), merged);
                         }
-                    } else if !self.schema.is_omitted(field, &value) {
-                        let value = if value.is_null() { self.null_of(field) } else { Some(value) };
+                    } else if !field.is_omitted(&value) {
+                        let value = if value.is_null() { null_of(field) } else { Some(value) };
                         if let Some(value) = value {
                             map.insert(name.to_owned(), value);
                         }
@@ -490,30 +491,19 @@ impl Seed<'_, '_> {
                 }
             }
         }
-        self.schema.complete(object, &mut map);
+        shape.complete(&mut map);
         let names: usize = map.keys().map(|name| built::text(name.len())).sum();
         self.build(built::map(map.len()) + names)?;
         Ok(Value::Object(map))
     }
 
-    /// What an explicit null means for a field that is always written: nil where Go has nil, else the zero value.
-    fn null_of(&self, field: &crate::Field) -> Option<Value> {
-        if field.null_is_empty {
-            return Some(Value::Array(Vec::new()));
-        }
-        let nil = field.pointer
-            || self.schema.node(field.node).nullable
-            || matches!(self.schema.node(field.node).kind, NodeKind::List(_) | NodeKind::Map(_) | NodeKind::Any);
-        nil.then_some(Value::Null)
-    }
-
-    fn entries<'de, A: MapAccess<'de>>(self, value: NodeId, mut access: A) -> Result<Value, A::Error> {
+    fn entries<'de, A: MapAccess<'de>>(self, value: TypeRef<'_>, mut access: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(name) = access.next_key::<Name<'de>>()? {
             let name = name.as_str();
             let place = Place { parent: Some(self.place), step: Step::Key(name), owner: self.place.owner };
-            let read = access.next_value_seed(Seed { node: value, place: &place, ..self })?;
-            let read = self.item(value, read);
+            let read = access.next_value_seed(Seed { of: value, place: &place, ..self })?;
+            let read = item_of(value, read);
             if map.contains_key(name) {
                 self.find(|| Finding::Duplicate { path: place.path() });
             }
@@ -524,24 +514,35 @@ impl Seed<'_, '_> {
         }
         Ok(Value::Object(map))
     }
+}
 
-    /// A null among items or map values is the zero value of their type, as in Go.
-    fn item(&self, node: NodeId, value: Value) -> Value {
-        if !value.is_null() {
-            return value;
+/// What an explicit null means for a field that is always written: nil where Go has nil, else the zero value.
+fn null_of(field: FieldRef<'_>) -> Option<Value> {
+    if field.null_is_empty {
+        return Some(Value::Array(Vec::new()));
+    }
+    let node = field.of().node();
+    let nil =
+        field.pointer || node.nullable || matches!(node.kind, NodeKind::List(_) | NodeKind::Map(_) | NodeKind::Any);
+    nil.then_some(Value::Null)
+}
+
+/// A null among items or map values is the zero value of their type, as in Go.
+fn item_of(of: TypeRef<'_>, value: Value) -> Value {
+    if !value.is_null() {
+        return value;
+    }
+    match of.kind() {
+        TypeKind::Scalar(Scalar::String) => Value::from(""),
+        TypeKind::Scalar(Scalar::Bool) => Value::from(false),
+        TypeKind::Scalar(Scalar::Quantity) => Value::from("0"),
+        TypeKind::Scalar(Scalar::Int32 | Scalar::Int64 | Scalar::IntOrString) => Value::from(0),
+        TypeKind::Object(object) => {
+            let mut map = Map::new();
+            object.complete(&mut map);
+            Value::Object(map)
         }
-        match &self.schema.node(node).kind {
-            NodeKind::Scalar(Scalar::String) => Value::from(""),
-            NodeKind::Scalar(Scalar::Bool) => Value::from(false),
-            NodeKind::Scalar(Scalar::Quantity) => Value::from("0"),
-            NodeKind::Scalar(Scalar::Int32 | Scalar::Int64 | Scalar::IntOrString) => Value::from(0),
-            NodeKind::Object(object) => {
-                let mut map = Map::new();
-                self.schema.complete(object, &mut map);
-                Value::Object(map)
-            }
-            _ => Value::Null,
-        }
+        _ => Value::Null,
     }
 }
 
@@ -554,20 +555,12 @@ impl<'de> DeserializeSeed<'de> for Untyped<'_, '_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        SCHEMA_ANY.with(|(schema, node)| {
-            let seed = Seed { schema, node: *node, context: self.seed.context, place: self.seed.place };
-            seed.deserialize(deserializer)
-        })
+        let seed = Seed { of: UNTYPED.as_ref(), context: self.seed.context, place: self.seed.place };
+        seed.deserialize(deserializer)
     }
 }
 
-thread_local! {
-    static SCHEMA_ANY: (Schema, NodeId) = {
-        let mut builder = crate::SchemaBuilder::new();
-        let id = builder.add(Node::new(NodeKind::Any, "interface {}"));
-        (builder.build().unwrap_or_default(), id)
-    };
-}
+static UNTYPED: LazyLock<Type> = LazyLock::new(|| Type::any("interface {}"));
 
 /// A key, borrowed from the text where it has no escapes.
 enum Name<'de> {
@@ -649,7 +642,7 @@ fn drain<'de, A: MapAccess<'de>>(mut map: A) -> Result<(), A::Error> {
 }
 
 /// The known field that an unknown one was probably meant to be.
-fn nearest(object: &Object, name: &str) -> Option<String> {
+fn nearest(object: &crate::Object, name: &str) -> Option<String> {
     if name.len() > MAX_MISTYPED {
         return None;
     }

@@ -5,71 +5,72 @@
 
 use serde_json::{Map, Value};
 
-use crate::{Field, NodeId, NodeKind, Presence, Schema};
+use crate::{FieldRef, NodeId, NodeKind, Presence, Schema, TypeKind, TypeRef};
 
-impl Schema {
+impl TypeRef<'_> {
     /// Whether an object has an empty list or map where protobuf has nothing.
-    pub fn holds_empties(&self, root: NodeId, object: &Map<String, Value>) -> bool {
-        let NodeKind::Object(shape) = &self.node(root).kind else { return false };
-        self.may_hold_empties(root)
+    pub fn holds_empties(self, object: &Map<String, Value>) -> bool {
+        let Some(shape) = self.object() else { return false };
+        self.may_hold_empties()
             && object.iter().any(|(name, value)| {
                 shape.field(name).is_some_and(|field| {
-                    (self.is_dropped_when_empty(field) && is_empty(value))
-                        || self.value_holds_empties(field.node, value)
+                    (is_dropped_when_empty(field) && is_empty(value)) || field.of().value_holds_empties(value)
                 })
             })
     }
 
     /// Makes nothing of them.
-    pub fn drop_empties(&self, root: NodeId, object: &mut Map<String, Value>) {
-        let NodeKind::Object(shape) = &self.node(root).kind else { return };
-        if !self.may_hold_empties(root) {
+    pub fn drop_empties(self, object: &mut Map<String, Value>) {
+        let Some(shape) = self.object() else { return };
+        if !self.may_hold_empties() {
             return;
         }
         for (name, value) in object {
             let Some(field) = shape.field(name) else { continue };
-            if self.is_dropped_when_empty(field) && is_empty(value) {
+            if is_dropped_when_empty(field) && is_empty(value) {
                 *value = Value::Null;
             } else {
-                self.drop_value_empties(field.node, value);
+                field.of().drop_value_empties(value);
             }
         }
     }
 
-    fn value_holds_empties(&self, node: NodeId, value: &Value) -> bool {
-        if !self.may_hold_empties(node) {
+    fn value_holds_empties(self, value: &Value) -> bool {
+        if !self.may_hold_empties() {
             return false;
         }
-        match (&self.node(node).kind, value) {
-            (NodeKind::Object(_), Value::Object(object)) => self.holds_empties(node, object),
-            (NodeKind::Map(inner), Value::Object(map)) => map.values().any(|v| self.value_holds_empties(*inner, v)),
-            (NodeKind::List(item), Value::Array(items)) => items.iter().any(|v| self.value_holds_empties(*item, v)),
+        match (self.kind(), value) {
+            (TypeKind::Object(_), Value::Object(object)) => self.holds_empties(object),
+            (TypeKind::Map(inner), Value::Object(map)) => map.values().any(|v| inner.value_holds_empties(v)),
+            (TypeKind::List(item), Value::Array(items)) => items.iter().any(|v| item.value_holds_empties(v)),
             _ => false,
         }
     }
 
-    fn drop_value_empties(&self, node: NodeId, value: &mut Value) {
-        if !self.may_hold_empties(node) {
+    fn drop_value_empties(self, value: &mut Value) {
+        if !self.may_hold_empties() {
             return;
         }
-        match (&self.node(node).kind, value) {
-            (NodeKind::Object(_), Value::Object(object)) => self.drop_empties(node, object),
-            (NodeKind::Map(inner), Value::Object(map)) => {
-                map.values_mut().for_each(|v| self.drop_value_empties(*inner, v));
-            }
-            (NodeKind::List(item), Value::Array(items)) => {
-                items.iter_mut().for_each(|v| self.drop_value_empties(*item, v));
-            }
+        match (self.kind(), value) {
+            (TypeKind::Object(_), Value::Object(object)) => self.drop_empties(object),
+            (TypeKind::Map(inner), Value::Object(map)) => map.values_mut().for_each(|v| inner.drop_value_empties(v)),
+            (TypeKind::List(item), Value::Array(items)) => items.iter_mut().for_each(|v| item.drop_value_empties(v)),
             _ => {}
         }
     }
 
-    fn is_dropped_when_empty(&self, field: &Field) -> bool {
-        field.presence == Presence::Always
-            && !field.pointer
-            && matches!(self.node(field.node).kind, NodeKind::List(_) | NodeKind::Map(_))
+    fn may_hold_empties(self) -> bool {
+        self.schema.may_hold_empties(self.id)
     }
+}
 
+fn is_dropped_when_empty(field: FieldRef<'_>) -> bool {
+    field.presence == Presence::Always
+        && !field.pointer
+        && matches!(field.of().node().kind, NodeKind::List(_) | NodeKind::Map(_))
+}
+
+impl Schema {
     /// Whether there is such a field at or below a node; worked out for all nodes on first use.
     fn may_hold_empties(&self, node: NodeId) -> bool {
         let known = self.empties.get_or_init(|| {
@@ -81,7 +82,8 @@ impl Schema {
                 for (index, node) in self.nodes.iter().enumerate() {
                     let holds = match &node.kind {
                         NodeKind::Object(object) => {
-                            object.fields.iter().any(|f| self.is_dropped_when_empty(f) || at(&found, f.node))
+                            let field = |field| FieldRef { schema: self, field };
+                            object.fields.iter().any(|f| is_dropped_when_empty(field(f)) || at(&found, f.node))
                         }
                         NodeKind::Map(inner) | NodeKind::List(inner) => at(&found, *inner),
                         NodeKind::Scalar(_) | NodeKind::Any => false,
@@ -116,7 +118,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Node, Object, Scalar, SchemaBuilder};
+    use crate::{Field, Node, Object, Scalar, SchemaBuilder};
 
     #[test]
     fn only_fields_that_are_always_written_lose_their_empty_lists() {
@@ -133,12 +135,13 @@ mod tests {
         let inners = builder.add(Node::new(NodeKind::List(inner), "[]Inner"));
         let outer = Object::new("outer", vec![Field::new("rules", inners), Field::new("name", text)]);
         let outer = builder.add(Node::new(NodeKind::Object(outer), "Outer"));
-        let schema = builder.build().unwrap();
+        let outer = builder.build_type(outer).unwrap();
+        let outer = outer.as_ref();
         let mut object = json!({"name": "x", "rules": [{"verbs": [], "urls": []}, {"verbs": ["a"]}]});
         let object = object.as_object_mut().unwrap();
-        assert!(schema.holds_empties(outer, object));
-        schema.drop_empties(outer, object);
+        assert!(outer.holds_empties(object));
+        outer.drop_empties(object);
         assert_eq!(json!(object), json!({"name": "x", "rules": [{"verbs": null, "urls": []}, {"verbs": ["a"]}]}));
-        assert!(!schema.holds_empties(outer, object));
+        assert!(!outer.holds_empties(object));
     }
 }

@@ -10,9 +10,11 @@ mod empties;
 mod go_json;
 mod print;
 mod shape;
+mod types;
 pub mod yaml;
 mod zero;
 
 pub use decode::{DecodeError, Decoded, Finding, decode_json, decode_value};
 pub use go_json::syntax_error;
 pub use shape::{Field, ListType, Node, NodeId, NodeKind, Object, Patch, Presence, Scalar, Schema, SchemaBuilder};
+pub use types::{FieldRef, ObjectRef, Type, TypeKind, TypeRef};

@@ -4,79 +4,79 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::{NodeId, NodeKind, Schema};
+use crate::{TypeKind, TypeRef};
 
-impl Schema {
-    /// A value of the type at a node as JSON, in the order of the type's fields.
-    pub fn print(&self, id: NodeId, value: &Value) -> String {
+impl TypeRef<'_> {
+    /// A value of this type as JSON, in the order of the type's fields.
+    pub fn print(self, value: &Value) -> String {
         let mut out = String::new();
-        self.write(Some(id), value, &mut out);
+        write(Some(self), value, &mut out);
         out
     }
 
     /// A patched object as JSON: what the patch left alone in the order of declaration, what it went through sorted.
-    pub fn print_patched(&self, id: NodeId, patched: &Value, before: &Value) -> String {
+    pub fn print_patched(self, patched: &Value, before: &Value) -> String {
         let mut out = String::new();
-        self.write_patched(Some(id), patched, Some(before), &mut out);
+        write_patched(Some(self), patched, Some(before), &mut out);
         out
     }
+}
 
-    fn write_patched(&self, id: Option<NodeId>, value: &Value, before: Option<&Value>, out: &mut String) {
-        if before == Some(value) {
-            return self.write(id, value, out);
+fn write_patched(of: Option<TypeRef<'_>>, value: &Value, before: Option<&Value>, out: &mut String) {
+    if before == Some(value) {
+        return write(of, value, out);
+    }
+    match value {
+        Value::Object(map) => {
+            let entries = map.iter().map(|(key, value)| (key.as_str(), value));
+            members(out, entries, |out, key, value| {
+                write_patched(below(of, key), value, before.and_then(|b| b.get(key)), out);
+            });
         }
-        match value {
-            Value::Object(map) => {
+        Value::Array(items) => {
+            let item = item(of);
+            elements(out, items, |out, i, value| {
+                write_patched(item, value, before.and_then(|b| b.get(i)), out);
+            });
+        }
+        scalar => write_scalar(scalar, out),
+    }
+}
+
+fn write(of: Option<TypeRef<'_>>, value: &Value, out: &mut String) {
+    match value {
+        Value::Object(map) => match of.and_then(TypeRef::object) {
+            Some(object) => {
+                let declared = object.fields().filter_map(|f| Some((&*f.get().name, map.get(&*f.name)?)));
+                let others = map.iter().filter(|(key, _)| object.field(key).is_none());
+                let entries = declared.chain(others.map(|(key, value)| (key.as_str(), value)));
+                members(out, entries, |out, key, value| write(below(of, key), value, out));
+            }
+            None => {
                 let entries = map.iter().map(|(key, value)| (key.as_str(), value));
-                members(out, entries, |out, key, value| {
-                    self.write_patched(self.below(id, key), value, before.and_then(|b| b.get(key)), out);
-                });
+                members(out, entries, |out, key, value| write(below(of, key), value, out));
             }
-            Value::Array(items) => {
-                let item = self.item(id);
-                elements(out, items, |out, i, value| {
-                    self.write_patched(item, value, before.and_then(|b| b.get(i)), out);
-                });
-            }
-            scalar => write_scalar(scalar, out),
+        },
+        Value::Array(items) => {
+            let item = item(of);
+            elements(out, items, |out, _, value| write(item, value, out));
         }
+        scalar => write_scalar(scalar, out),
     }
+}
 
-    fn write(&self, id: Option<NodeId>, value: &Value, out: &mut String) {
-        match value {
-            Value::Object(map) => match id.and_then(|id| self.object(id)) {
-                Some(object) => {
-                    let declared = object.fields.iter().filter_map(|f| Some((&*f.name, map.get(&*f.name)?)));
-                    let others = map.iter().filter(|(key, _)| object.field(key).is_none());
-                    let entries = declared.chain(others.map(|(key, value)| (key.as_str(), value)));
-                    members(out, entries, |out, key, value| self.write(self.below(id, key), value, out));
-                }
-                None => {
-                    let entries = map.iter().map(|(key, value)| (key.as_str(), value));
-                    members(out, entries, |out, key, value| self.write(self.below(id, key), value, out));
-                }
-            },
-            Value::Array(items) => {
-                let item = self.item(id);
-                elements(out, items, |out, _, value| self.write(item, value, out));
-            }
-            scalar => write_scalar(scalar, out),
-        }
+fn below<'s>(of: Option<TypeRef<'s>>, key: &str) -> Option<TypeRef<'s>> {
+    match of?.kind() {
+        TypeKind::Object(object) => object.field(key).map(|field| field.of()),
+        TypeKind::Map(value) => Some(value),
+        _ => None,
     }
+}
 
-    fn below(&self, id: Option<NodeId>, key: &str) -> Option<NodeId> {
-        match &self.node(id?).kind {
-            NodeKind::Object(object) => object.field(key).map(|f| f.node),
-            NodeKind::Map(value) => Some(*value),
-            _ => None,
-        }
-    }
-
-    fn item(&self, id: Option<NodeId>) -> Option<NodeId> {
-        match &self.node(id?).kind {
-            NodeKind::List(item) => Some(*item),
-            _ => None,
-        }
+fn item(of: Option<TypeRef<'_>>) -> Option<TypeRef<'_>> {
+    match of?.kind() {
+        TypeKind::List(item) => Some(item),
+        _ => None,
     }
 }
 

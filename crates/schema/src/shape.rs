@@ -5,11 +5,16 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-/// The place of a node in its [`Schema`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+use crate::{ObjectRef, TypeKind, TypeRef};
+
+/// The place of a node in the schema that a [`SchemaBuilder`] makes. It is good for that builder alone: a finished schema is
+/// walked by [`crate::TypeRef`], which never parts from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodeId(u32);
 
 impl NodeId {
+    pub(crate) const FIRST: Self = Self(0);
+
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
@@ -27,7 +32,7 @@ pub struct Schema {
 /// What may stand at one place of an object.
 #[derive(Clone, Debug)]
 pub struct Node {
-    pub kind: NodeKind,
+    pub(crate) kind: NodeKind,
     /// How Go names the type in messages: `v1.PodSpec`, `int32`, `map[string]string`.
     pub go: Box<str>,
     /// Written as a whole: owned and replaced as one value by apply (structs and maps).
@@ -101,7 +106,7 @@ pub struct Object {
 #[derive(Clone, Debug)]
 pub struct Field {
     pub name: Box<str>,
-    pub node: NodeId,
+    pub(crate) node: NodeId,
     pub presence: Presence,
     /// Behind a pointer in Go: a zero value is kept apart from an absent one.
     pub pointer: bool,
@@ -132,33 +137,35 @@ pub enum Presence {
 }
 
 impl Schema {
-    pub fn node(&self, id: NodeId) -> &Node {
-        // Ids are only made by the builder of this schema.
-        #[expect(clippy::indexing_slicing, reason = "ids are indexes into the schema that made them")]
-        &self.nodes[id.0 as usize]
+    /// A schema of one node.
+    pub(crate) fn of(node: Node) -> Self {
+        Self { nodes: vec![node], ..Self::default() }
     }
 
-    /// The node of a named type.
-    pub fn named(&self, name: &str) -> Option<NodeId> {
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
+        // Ids are only made by the builder of this schema, and outside of this crate they never leave it.
+        #[expect(clippy::indexing_slicing, reason = "ids are indexes into the schema that made them")]
+        &self.nodes[id.index()]
+    }
+
+    pub(crate) fn id_of(&self, name: &str) -> Option<NodeId> {
         self.names.get(name).copied()
     }
 
-    /// Every named type.
-    pub fn types(&self) -> impl Iterator<Item = (&str, NodeId)> {
+    pub(crate) fn ids(&self) -> impl Iterator<Item = (&str, NodeId)> {
         self.names.iter().map(|(name, id)| (&**name, *id))
     }
+}
 
-    /// The object at a node, where it is one.
-    pub fn object(&self, id: NodeId) -> Option<&Object> {
-        match &self.node(id).kind {
-            NodeKind::Object(object) => Some(object),
-            _ => None,
-        }
-    }
-
-    /// The node below `id` at a dotted path of fields.
-    pub fn at(&self, id: NodeId, path: &str) -> Option<NodeId> {
-        path.split('.').try_fold(id, |at, name| Some(self.object(at)?.field(name)?.node))
+impl NodeKind {
+    /// The nodes that it is made of.
+    fn refers_to(&self) -> impl Iterator<Item = NodeId> {
+        let (fields, inner) = match self {
+            Self::Object(object) => (object.fields.as_slice(), None),
+            Self::Map(inner) | Self::List(inner) => (Default::default(), Some(*inner)),
+            Self::Scalar(_) | Self::Any => (Default::default(), None),
+        };
+        fields.iter().map(|field| field.node).chain(inner)
     }
 }
 
@@ -257,27 +264,72 @@ impl SchemaBuilder {
         id
     }
 
+    /// Takes over a type of a finished schema with everything that it is made of. Named types keep their names; one that has
+    /// been defined here already stays as it is.
+    pub fn copy(&mut self, of: TypeRef<'_>) -> NodeId {
+        self.copy_node(of, &mut HashMap::new())
+    }
+
+    fn copy_node<'s>(&mut self, of: TypeRef<'s>, copied: &mut HashMap<TypeRef<'s>, NodeId>) -> NodeId {
+        if let Some(id) = copied.get(&of) {
+            return *id;
+        }
+        let name = of.object().map(ObjectRef::name).filter(|name| of.schema().named(name) == Some(of));
+        if let Some(id) = name.filter(|name| self.defined(name).is_some()).and_then(|name| self.names.get(name)) {
+            return *id;
+        }
+        // Types may be made of themselves: their place is known before they are.
+        let id = match name {
+            Some(name) => self.reference(name),
+            None => {
+                self.nodes.push(None);
+                NodeId(u32::try_from(self.nodes.len() - 1).unwrap_or(u32::MAX))
+            }
+        };
+        copied.insert(of, id);
+        let mut node = of.node().clone();
+        node.kind = match of.kind() {
+            TypeKind::Object(object) => {
+                let mut shape = object.object.clone();
+                for (field, original) in shape.fields.iter_mut().zip(object.fields()) {
+                    field.node = self.copy_node(original.of(), copied);
+                }
+                NodeKind::Object(shape)
+            }
+            TypeKind::Map(inner) => NodeKind::Map(self.copy_node(inner, copied)),
+            TypeKind::List(inner) => NodeKind::List(self.copy_node(inner, copied)),
+            TypeKind::Scalar(scalar) => NodeKind::Scalar(scalar),
+            TypeKind::Any => NodeKind::Any,
+        };
+        if let Some(slot) = self.nodes.get_mut(id.index()) {
+            *slot = Some(node);
+        }
+        id
+    }
+
     /// The node of a type that has been defined already.
     pub fn defined(&self, name: &str) -> Option<&Node> {
         self.nodes.get(self.names.get(name)?.0 as usize)?.as_ref()
     }
 
-    /// The finished schema, or the names that were used and never defined.
+    /// The finished schema, or the names that were used and never defined, and what refers to nothing here.
     pub fn build(self) -> Result<Schema, Vec<String>> {
-        let missing: Vec<String> = self
-            .names
-            .iter()
-            .filter(|(_, id)| self.nodes.get(id.0 as usize).is_none_or(Option::is_none))
-            .map(|(name, _)| name.to_string())
-            .collect();
-        if missing.is_empty() {
-            Ok(Schema {
-                nodes: self.nodes.into_iter().flatten().collect(),
-                names: self.names,
-                empties: OnceLock::new(),
-            })
-        } else {
-            Err(missing)
+        let is_missing = |id: NodeId| self.nodes.get(id.index()).is_none_or(Option::is_none);
+        let missing = self.names.iter().filter(|(_, id)| is_missing(**id)).map(|(name, _)| name.to_string());
+        let is_foreign = |node: &&Node| node.kind.refers_to().any(|id| id.index() >= self.nodes.len());
+        let foreign = self.nodes.iter().flatten().filter(is_foreign).map(|node| node.go.to_string());
+        let wrong: Vec<String> = missing.chain(foreign).collect();
+        if !wrong.is_empty() {
+            return Err(wrong);
         }
+        Ok(Schema { nodes: self.nodes.into_iter().flatten().collect(), names: self.names, empties: OnceLock::new() })
+    }
+
+    /// The finished schema, seen from one of its nodes.
+    pub fn build_type(self, root: NodeId) -> Result<crate::Type, Vec<String>> {
+        if root.index() >= self.nodes.len() {
+            return Err(vec!["the root".to_owned()]);
+        }
+        Ok(crate::Type::new(std::sync::Arc::new(self.build()?), root))
     }
 }

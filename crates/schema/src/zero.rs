@@ -2,51 +2,43 @@
 
 use serde_json::{Map, Value};
 
-use crate::{Field, NodeId, NodeKind, Object, Presence, Scalar, Schema};
+use crate::{FieldRef, ObjectRef, Presence, Scalar, TypeKind, TypeRef};
 
-impl Schema {
+impl ObjectRef<'_> {
     /// Adds what is always on the wire to an object in which it is missing.
-    pub fn complete(&self, object: &Object, map: &mut Map<String, Value>) {
-        for field in &object.fields {
-            if self.is_written_when_absent(field) && !map.contains_key(&*field.name) {
-                let value = if field.pointer { Value::Null } else { self.zero(field.node) };
+    pub fn complete(self, map: &mut Map<String, Value>) {
+        for field in self.fields() {
+            if field.is_written_when_absent() && !map.contains_key(&*field.name) {
+                let value = if field.pointer { Value::Null } else { field.of().zero() };
                 map.insert(field.name.to_string(), value);
             }
         }
     }
+}
 
-    /// Whether a field that nobody set is on the wire all the same.
-    fn is_written_when_absent(&self, field: &Field) -> bool {
-        match field.presence {
-            Presence::Always => true,
-            Presence::OmitZero => false,
-            // `omitempty` does nothing for Go's structs, and some scalars are structs there.
-            Presence::OmitEmpty => !field.pointer && self.is_struct(field.node),
-        }
-    }
-
-    fn is_struct(&self, id: NodeId) -> bool {
-        match self.node(id).kind {
-            NodeKind::Object(_) => true,
-            NodeKind::Scalar(scalar) => matches!(
+impl TypeRef<'_> {
+    fn is_struct(self) -> bool {
+        match self.kind() {
+            TypeKind::Object(_) => true,
+            TypeKind::Scalar(scalar) => matches!(
                 scalar,
                 Scalar::Quantity | Scalar::IntOrString | Scalar::Time | Scalar::MicroTime | Scalar::Duration
             ),
             // `RawExtension` and `JSON`.
-            NodeKind::Any => true,
+            TypeKind::Any => true,
             _ => false,
         }
     }
 
-    pub(crate) fn zero(&self, id: NodeId) -> Value {
-        match &self.node(id).kind {
-            NodeKind::Object(object) => {
+    pub(crate) fn zero(self) -> Value {
+        match self.kind() {
+            TypeKind::Object(object) => {
                 let mut map = Map::new();
-                self.complete(object, &mut map);
+                object.complete(&mut map);
                 Value::Object(map)
             }
-            NodeKind::Map(_) | NodeKind::List(_) | NodeKind::Any => Value::Null,
-            NodeKind::Scalar(scalar) => match scalar {
+            TypeKind::Map(_) | TypeKind::List(_) | TypeKind::Any => Value::Null,
+            TypeKind::Scalar(scalar) => match scalar {
                 Scalar::String => Value::from(""),
                 Scalar::Bool => Value::from(false),
                 Scalar::Quantity => Value::from("0"),
@@ -61,25 +53,37 @@ impl Schema {
             },
         }
     }
+}
+
+impl FieldRef<'_> {
+    /// Whether a field that nobody set is on the wire all the same.
+    fn is_written_when_absent(self) -> bool {
+        match self.presence {
+            Presence::Always => true,
+            Presence::OmitZero => false,
+            // `omitempty` does nothing for Go's structs, and some scalars are structs there.
+            Presence::OmitEmpty => !self.pointer && self.of().is_struct(),
+        }
+    }
 
     /// Whether a value that was given is left out on the wire.
-    pub fn is_omitted(&self, field: &Field, value: &Value) -> bool {
-        if field.keep_empty && (field.null_is_empty || !value.is_null()) {
+    pub fn is_omitted(self, value: &Value) -> bool {
+        if self.keep_empty && (self.null_is_empty || !value.is_null()) {
             return false;
         }
-        match field.presence {
+        match self.presence {
             Presence::Always => false,
-            _ if value.is_null() => !self.node(field.node).nullable,
-            _ if field.pointer => false,
+            _ if value.is_null() => !self.of().node().nullable,
+            _ if self.pointer => false,
             Presence::OmitEmpty => match value {
                 Value::Bool(b) => !b,
-                Value::String(s) => s.is_empty() && !self.is_struct(field.node),
-                Value::Number(n) => n.as_f64() == Some(0.0) && !self.is_struct(field.node),
+                Value::String(s) => s.is_empty() && !self.of().is_struct(),
+                Value::Number(n) => n.as_f64() == Some(0.0) && !self.of().is_struct(),
                 Value::Array(items) => items.is_empty(),
-                Value::Object(map) => map.is_empty() && matches!(self.node(field.node).kind, NodeKind::Map(_)),
+                Value::Object(map) => map.is_empty() && matches!(self.of().kind(), TypeKind::Map(_)),
                 Value::Null => true,
             },
-            Presence::OmitZero => *value == self.zero(field.node),
+            Presence::OmitZero => *value == self.of().zero(),
         }
     }
 }

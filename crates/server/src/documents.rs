@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use pawl_discovery::{aggregated, legacy, openapi_v2, openapi_v3};
 use pawl_http::{Blob, Documents, Media};
-use pawl_kinds::Resource;
+use pawl_kinds::{Kinds, Resource};
 use pawl_registry::{Registry, Table};
 use serde_json::{Value, json};
 
 pub struct FromTable {
     registry: Arc<Registry>,
+    builtin: &'static Kinds,
     /// The address that clients are told to use.
     address: String,
     kept: Mutex<Kept>,
@@ -24,8 +25,8 @@ struct Kept {
 }
 
 impl FromTable {
-    pub fn new(registry: Arc<Registry>, address: String) -> Self {
-        Self { registry, address, kept: Mutex::default() }
+    pub fn new(registry: Arc<Registry>, builtin: &'static Kinds, address: String) -> Self {
+        Self { registry, builtin, address, kept: Mutex::default() }
     }
 
     /// A document of the present table, built unless it was asked for before.
@@ -116,20 +117,21 @@ impl Documents for FromTable {
     }
 
     fn openapi_v3_index(&self) -> Option<Blob> {
-        self.keep("v3", |resources| serde_json::to_vec(&openapi_v3::index(resources)).ok())
+        self.keep("v3", |resources| serde_json::to_vec(&openapi_v3::index(self.builtin, resources)).ok())
     }
 
     fn openapi_v3(&self, key: &str) -> Option<Blob> {
-        let mut blob = self.keep(&format!("v3/{key}"), |resources| openapi_v3::document(resources, key))?;
-        blob.etag = openapi_v3::hash(&resources(&self.registry.table()), key)?;
+        let mut blob =
+            self.keep(&format!("v3/{key}"), |resources| openapi_v3::document(self.builtin, resources, key))?;
+        blob.etag = openapi_v3::hash(self.builtin, &resources(&self.registry.table()), key)?;
         Some(blob)
     }
 
     fn openapi_v2(&self, protobuf: bool) -> Option<Blob> {
         if protobuf {
-            self.keep("v2.pb", |resources| Some(openapi_v2::protobuf(resources)))
+            self.keep("v2.pb", |resources| Some(openapi_v2::protobuf(self.builtin, resources)))
         } else {
-            self.keep("v2", |resources| Some(openapi_v2::json(resources)))
+            self.keep("v2", |resources| Some(openapi_v2::json(self.builtin, resources)))
         }
     }
 }

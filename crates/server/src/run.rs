@@ -78,9 +78,11 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
             node_ports: pawl_registry::PortRange { first: settings.node_ports.0, last: settings.node_ports.1 },
         },
     };
-    let resources = pawl_kinds::builtin();
+    let builtin = pawl_kinds::load().map_err(|broken| Error::Start(broken.to_string()))?;
     let (registry, revision) =
-        Registry::open(Arc::clone(&store), Box::new(Identity), resources, registry_settings).await.map_err(failed)?;
+        Registry::open(Arc::clone(&store), Box::new(Identity), builtin.resources(), registry_settings)
+            .await
+            .map_err(failed)?;
     let registry = Arc::new(registry);
     let follower = Arc::clone(&registry);
     let (failing, failed) = oneshot::channel();
@@ -122,7 +124,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         field_validation: settings.gates.enabled("ServerSideFieldValidation"),
         audit,
     };
-    let documents = Box::new(FromTable::new(Arc::clone(&registry), settings.advertised()));
+    let documents = Box::new(FromTable::new(Arc::clone(&registry), builtin, settings.advertised()));
     let authorities =
         Authorities::from_pem(&identity.client_roots).map_err(|error| Error::Certificate(error.to_string()))?;
     let authorities = Arc::new(authorities);

@@ -3,7 +3,7 @@
 use pawl_meta::object::Object;
 use serde_json::Value;
 
-use crate::fields;
+use pawl_meta::read;
 
 /// The tolerations that are needed; of equal ones the first.
 pub fn merged<'a>(all: impl Iterator<Item = &'a Object>) -> Vec<Value> {
@@ -45,7 +45,7 @@ fn same(one: &Object, other: &Object) -> bool {
 }
 
 fn texts(toleration: &Object) -> [&str; 4] {
-    ["key", "operator", "value", "effect"].map(|field| fields::text(toleration, field))
+    ["key", "operator", "value", "effect"].map(|field| read::text(toleration, field))
 }
 
 fn seconds(toleration: &Object) -> Option<i64> {

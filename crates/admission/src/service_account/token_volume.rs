@@ -4,7 +4,7 @@ use pawl_meta::object::Object;
 use rand::Rng;
 use serde_json::{Value, json};
 
-use crate::fields;
+use pawl_meta::read;
 
 const PREFIX: &str = "kube-api-access-";
 const PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -13,18 +13,18 @@ const EXPIRATION_SECONDS: i64 = 60 * 60 + 7;
 
 /// Mounts the token in every container that has nothing at its place.
 pub fn mount(spec: &mut Object) {
-    let existing = fields::objects(spec, "volumes").find(|volume| fields::text(volume, "name").starts_with(PREFIX));
-    let existing = existing.map(|volume| fields::text(volume, "name").to_owned());
+    let existing = read::each(spec, "volumes").find(|volume| read::text(volume, "name").starts_with(PREFIX));
+    let existing = existing.map(|volume| read::text(volume, "name").to_owned());
     let is_new = existing.is_none();
     let name = existing.unwrap_or_else(generated_name);
     let mut needed = false;
     for list in ["initContainers", "containers"] {
         let containers = spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
         for container in containers.filter_map(Value::as_object_mut) {
-            if fields::objects(container, "volumeMounts").any(|mount| fields::text(mount, "mountPath") == PATH) {
+            if read::each(container, "volumeMounts").any(|mount| read::text(mount, "mountPath") == PATH) {
                 continue;
             }
-            if let Some(mounts) = fields::list_mut(container, "volumeMounts") {
+            if let Some(mounts) = read::list_mut(container, "volumeMounts") {
                 mounts.push(json!({"name": name, "readOnly": true, "mountPath": PATH}));
                 needed = true;
             }
@@ -32,7 +32,7 @@ pub fn mount(spec: &mut Object) {
     }
     if needed
         && is_new
-        && let Some(volumes) = fields::list_mut(spec, "volumes")
+        && let Some(volumes) = read::list_mut(spec, "volumes")
     {
         volumes.push(volume(&name));
     }
@@ -40,10 +40,10 @@ pub fn mount(spec: &mut Object) {
 
 /// Whether a volume of the pod projects a token.
 pub fn is_projected(pod: &Object) -> bool {
-    let volumes = fields::map(pod, "spec").into_iter().flat_map(|spec| fields::objects(spec, "volumes"));
+    let volumes = read::map(pod, "spec").into_iter().flat_map(|spec| read::each(spec, "volumes"));
     let mut sources =
-        volumes.filter_map(|volume| fields::map(volume, "projected")).flat_map(|p| fields::objects(p, "sources"));
-    sources.any(|source| fields::present(source, "serviceAccountToken"))
+        volumes.filter_map(|volume| read::map(volume, "projected")).flat_map(|p| read::each(p, "sources"));
+    sources.any(|source| read::present(source, "serviceAccountToken"))
 }
 
 fn volume(name: &str) -> Value {

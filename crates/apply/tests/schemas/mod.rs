@@ -141,12 +141,12 @@ impl Kinds {
     }
 
     pub fn of(&self, kind: &str) -> Typed<'_> {
-        Typed::new(&self.0, self.0.named(kind).expect(kind))
+        Typed::new(self.0.named(kind).expect(kind))
     }
 
     /// A type of which nothing is known.
     pub fn unknown(&self) -> Typed<'_> {
-        Typed::new(&self.0, self.0.named("Anything").expect("Anything"))
+        Typed::new(self.0.named("Anything").expect("Anything"))
     }
 
     fn parse(text: &str) -> Self {
@@ -198,7 +198,9 @@ fn field(builder: &mut SchemaBuilder, line: &str) -> Field {
             _ => panic!("{line}"),
         }
     }
-    Field { presence, pointer, default, ..Field::new(name, builder.add(node)) }
+    let mut field = Field::new(name, builder.add(node));
+    (field.presence, field.pointer, field.default) = (presence, pointer, default);
+    field
 }
 
 fn argument(text: &str) -> &str {

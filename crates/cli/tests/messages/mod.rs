@@ -14,7 +14,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use k8s_pb::apimachinery::pkg::apis::meta::v1::WatchEvent;
 use pawl_protobuf::open;
-use pawl_schema::{NodeId, NodeKind, Schema};
+use pawl_schema::{TypeKind, TypeRef};
 use prost::Message;
 use published::{PUBLISHED, Rewrite};
 use serde_json::{Map, Value};
@@ -138,16 +138,15 @@ fn metadata_of(object: &mut Value) -> Vec<&mut Map<String, Value>> {
 }
 
 /// Whether there is a map with an empty value: the published types leave that value out, where Go writes it.
-fn has_empty_entry(node: NodeId, value: &Value) -> bool {
-    let schema = pawl_kinds::schema();
+fn has_empty_entry(of: TypeRef<'_>, value: &Value) -> bool {
     let empty = |value: &Value| value == "" || value.as_object().is_some_and(Map::is_empty);
-    match (&schema.node(node).kind, value) {
-        (NodeKind::Object(object), Value::Object(map)) => {
-            map.iter().any(|(name, value)| object.field(name).is_some_and(|field| has_empty_entry(field.node, value)))
+    match (of.kind(), value) {
+        (TypeKind::Object(object), Value::Object(map)) => {
+            map.iter().any(|(name, value)| object.field(name).is_some_and(|field| has_empty_entry(field.of(), value)))
         }
-        (NodeKind::List(item), Value::Array(list)) => list.iter().any(|value| has_empty_entry(*item, value)),
-        (NodeKind::Map(item), Value::Object(map)) => {
-            map.values().any(|value| empty(value) || has_empty_entry(*item, value))
+        (TypeKind::List(item), Value::Array(list)) => list.iter().any(|value| has_empty_entry(item, value)),
+        (TypeKind::Map(item), Value::Object(map)) => {
+            map.values().any(|value| empty(value) || has_empty_entry(item, value))
         }
         _ => false,
     }
@@ -156,34 +155,33 @@ fn has_empty_entry(node: NodeId, value: &Value) -> bool {
 /// An object without what a message cannot say: that a list or a map is empty and not none, and the type of an object
 /// that is a part of another one.
 fn settled(name: &str, object: &Value) -> Value {
-    let schema = pawl_kinds::schema();
-    let id = schema.named(name).unwrap_or_else(|| panic!("no type {name}"));
+    let of = pawl_kinds::schema().named(name).unwrap_or_else(|| panic!("no type {name}"));
     let mut settled = object.clone();
-    settle(schema, id, &mut settled);
+    settle(of, &mut settled);
     for field in ["apiVersion", "kind"] {
         settled[field] = object[field].clone();
     }
     settled
 }
 
-fn settle(schema: &Schema, node: NodeId, value: &mut Value) {
-    match (&schema.node(node).kind, value) {
-        (NodeKind::Object(object), Value::Object(map)) => map.retain(|name, value| {
+fn settle(of: TypeRef<'_>, value: &mut Value) {
+    match (of.kind(), value) {
+        (TypeKind::Object(object), Value::Object(map)) => map.retain(|name, value| {
             let Some(field) = object.field(name) else { return true };
-            settle(schema, field.node, value);
+            settle(field.of(), value);
             let is_type = field.owner.as_deref() == Some("meta.v1.TypeMeta");
-            !is_type && !is_nothing(schema, field.node, value)
+            !is_type && !is_nothing(field.of(), value)
         }),
-        (NodeKind::List(item), Value::Array(list)) => list.iter_mut().for_each(|value| settle(schema, *item, value)),
-        (NodeKind::Map(item), Value::Object(map)) => map.values_mut().for_each(|value| settle(schema, *item, value)),
+        (TypeKind::List(item), Value::Array(list)) => list.iter_mut().for_each(|value| settle(item, value)),
+        (TypeKind::Map(item), Value::Object(map)) => map.values_mut().for_each(|value| settle(item, value)),
         _ => {}
     }
 }
 
-fn is_nothing(schema: &Schema, node: NodeId, value: &Value) -> bool {
-    match &schema.node(node).kind {
-        NodeKind::List(_) => value.is_null() || value.as_array().is_some_and(Vec::is_empty),
-        NodeKind::Map(_) => value.is_null() || value.as_object().is_some_and(Map::is_empty),
+fn is_nothing(of: TypeRef<'_>, value: &Value) -> bool {
+    match of.kind() {
+        TypeKind::List(_) => value.is_null() || value.as_array().is_some_and(Vec::is_empty),
+        TypeKind::Map(_) => value.is_null() || value.as_object().is_some_and(Map::is_empty),
         _ => false,
     }
 }

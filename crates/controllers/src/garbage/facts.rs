@@ -22,8 +22,8 @@ pub struct Identity {
 impl Identity {
     pub fn of(served: &Served, entry: &Entry) -> Self {
         Self {
-            api_version: Arc::clone(&served.stored.api_version),
-            kind: Arc::clone(&served.stored.kind),
+            api_version: Arc::clone(&served.stored_version),
+            kind: Arc::clone(&served.kind),
             namespace: entry.namespace().into(),
             name: entry.name().into(),
         }

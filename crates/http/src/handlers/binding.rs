@@ -34,9 +34,8 @@ pub(super) fn decode(
     type_name: &str,
     body: &[u8],
 ) -> Result<pawl_meta::object::Object, Status> {
-    let schema = pawl_kinds::schema();
-    let root = schema.named(type_name).ok_or_else(|| Status::internal(format!("no type {type_name}")))?;
-    let mut object = api.registry.decode_as(schema, root, encoding(call)?, body)?;
+    let of = pawl_registry::api_type(type_name).ok_or_else(|| Status::internal(format!("no type {type_name}")))?;
+    let mut object = api.registry.decode_as(of, encoding(call)?, body)?;
     let namespace = object.namespace();
     if !namespace.is_empty() && namespace != call.info.namespace {
         return Err(Status::bad_request(

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::Response;
 use pawl_deletion::DeleteOptions;
 use pawl_meta::{GroupVersion, Status, go};
-use pawl_registry::{DeleteRequest, Deleted, Encoding, Entry, Readable, Served, body_kind, protobuf};
+use pawl_registry::{DeleteRequest, Deleted, Encoding, Entry, Readable, Served, api_type, body_kind, protobuf};
 use pawl_schema::{DecodeError, Decoded, decode_json, decode_value, yaml};
 use serde_json::{Map, Value, json};
 
@@ -45,17 +45,17 @@ pub(crate) fn read_options(call: &Call, body: &Bytes) -> Result<DeleteOptions, S
 }
 
 fn decode(media: Media, body: &[u8]) -> Result<Map<String, Value>, Status> {
-    let schema = pawl_kinds::schema();
-    let root = schema.named("meta.v1.DeleteOptions").ok_or_else(|| Status::internal("no type for delete options"))?;
+    let of = api_type("meta.v1.DeleteOptions");
+    let of = of.ok_or_else(|| Status::internal("no type for delete options"))?;
     let decoded = match media {
-        Media::Json => decode_json(schema, root, body),
+        Media::Json => decode_json(of, body),
         Media::Yaml => {
             let parsed = yaml::parse(&String::from_utf8_lossy(body)).map_err(Status::bad_request)?;
-            decode_value(schema, root, parsed.value)
+            decode_value(of, parsed.value)
         }
         Media::Protobuf => {
             let envelope = pawl_protobuf::open(body).map_err(|e| Status::bad_request(e.to_string()))?;
-            let decoded = protobuf().decode(root, envelope.raw).map_err(|e| Status::bad_request(e.to_string()))?;
+            let decoded = protobuf().decode(of, envelope.raw).map_err(|e| Status::bad_request(e.to_string()))?;
             let mut object = decoded.object;
             object.insert("apiVersion".to_owned(), json!(envelope.api_version));
             object.insert("kind".to_owned(), json!(envelope.kind));

@@ -53,16 +53,9 @@ pub(crate) async fn token(api: &Api, served: &Arc<Served>, call: &mut Call) -> R
     let account = account.readable().map(|r| r.object(account.revision)).unwrap_or_default();
     name_request(&mut request, call)?;
     if let Some(Value::Object(request)) = Some(&mut request) {
-        pawl_kinds::rules::set_defaults_of("authentication.v1.TokenRequest", request);
+        pawl_registry::set_defaults("authentication.v1.TokenRequest", request);
         let mut errors = Errors::new();
-        let nothing = &mut |_: pawl_kinds::rules::MetadataPass, _: &mut Errors| {};
-        pawl_kinds::rules::validate_new(
-            "authentication.v1.TokenRequest",
-            "TokenRequest",
-            request,
-            nothing,
-            &mut errors,
-        );
+        pawl_registry::validate("authentication.v1.TokenRequest", "TokenRequest", request, &mut errors);
         if !errors.is_empty() {
             let kind = pawl_meta::GroupKind { group: "authentication.k8s.io".into(), kind: "TokenRequest".into() };
             return Err(Status::invalid(&kind, "", &errors));
@@ -100,10 +93,9 @@ pub(crate) async fn token(api: &Api, served: &Arc<Served>, call: &mut Call) -> R
 }
 
 fn decode_request(api: &Api, call: &Call, body: &[u8]) -> Result<Value, Status> {
-    let schema = pawl_kinds::schema();
-    let root =
-        schema.named("authentication.v1.TokenRequest").ok_or_else(|| Status::internal("no type for token requests"))?;
-    let object = api.registry.decode_as(schema, root, encoding(call)?, body)?;
+    let of = pawl_registry::api_type("authentication.v1.TokenRequest");
+    let of = of.ok_or_else(|| Status::internal("no type for token requests"))?;
+    let object = api.registry.decode_as(of, encoding(call)?, body)?;
     Ok(Value::Object(object))
 }
 

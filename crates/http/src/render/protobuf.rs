@@ -6,7 +6,8 @@ use bytes::Bytes;
 use pawl_meta::Status;
 use pawl_meta::object::Object;
 use pawl_protobuf::{SEAL_END, append_message, begin_seal, field_len, seal};
-use pawl_registry::{Entry, Messages, Page, Readable, Served, protobuf};
+use pawl_registry::{Entry, Messages, Page, Readable, Served, api_type, protobuf};
+use pawl_schema::TypeRef;
 use serde_json::{Map, Value, json};
 
 use super::list::metadata as list_metadata;
@@ -80,7 +81,7 @@ pub(super) fn bookmark(served: &Served, accepted: Accepted, metadata: Map<String
     let mut object = Object::new();
     object.insert("metadata".to_owned(), Value::Object(metadata));
     if accepted.form == Form::Object {
-        let raw = encode(served.resource.root, &object).ok()?;
+        let raw = encode(served.resource.object_type.as_ref(), &object).ok()?;
         return Some(seal(&served.resource.group_version().to_string(), &served.resource.facts.kind, &raw));
     }
     let raw = encode(named("meta.v1.PartialObjectMetadata").ok()?, &object).ok()?;
@@ -92,12 +93,12 @@ fn only_metadata(served: &Served, entry: &Entry, readable: &Readable) -> Object 
     Object::from_iter([("metadata".to_owned(), metadata)])
 }
 
-fn encode(root: pawl_schema::NodeId, object: &Object) -> Result<Vec<u8>, Status> {
+fn encode(of: TypeRef<'_>, object: &Object) -> Result<Vec<u8>, Status> {
     let mut raw = Vec::new();
-    protobuf().encode(root, object, &mut raw).map_err(Status::internal)?;
+    protobuf().encode(of, object, &mut raw).map_err(Status::internal)?;
     Ok(raw)
 }
 
-fn named(name: &str) -> Result<pawl_schema::NodeId, Status> {
-    pawl_kinds::schema().named(name).ok_or_else(|| Status::internal(format!("no type {name}")))
+fn named(name: &str) -> Result<TypeRef<'static>, Status> {
+    api_type(name).ok_or_else(|| Status::internal(format!("no type {name}")))
 }

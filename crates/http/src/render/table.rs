@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use pawl_kinds::print::Columns;
 use pawl_meta::Status;
 use pawl_registry::{Entry, Page, Readable, Served};
 use serde_json::{Map, Value, json};
@@ -70,29 +69,43 @@ impl Meta {
 
 /// A table without its rows.
 pub(crate) fn frame(served: &Served, meta: Meta, accepted: Accepted) -> Map<String, Value> {
-    let definitions: Vec<Value> = columns(served)
+    let definitions: Vec<Value> = served
+        .resource
+        .behaviour
+        .columns()
         .definitions()
         .iter()
-        .map(|c| json!({"name": c.name, "type": c.kind, "format": c.format, "description": "", "priority": c.priority}))
+        .map(|c| {
+            json!({"name": c.name, "type": c.kind, "format": c.format, "description": c.description,
+                "priority": c.priority})
+        })
         .collect();
     let api_version = if accepted.beta { "meta.k8s.io/v1beta1" } else { "meta.k8s.io/v1" };
     // An empty table of a kind without columns of its own has no rows at all, as upstream's.
-    let own = Columns::for_type(&served.resource.facts.type_name);
+    let rows = if served.resource.behaviour.columns().is_fallback() { Value::Null } else { json!([]) };
     Map::from_iter([
         ("kind".to_owned(), json!("Table")),
         ("apiVersion".to_owned(), json!(api_version)),
         ("metadata".to_owned(), meta.value()),
         ("columnDefinitions".to_owned(), Value::Array(definitions)),
-        ("rows".to_owned(), if own.is_none() { Value::Null } else { json!([]) }),
+        ("rows".to_owned(), rows),
     ])
 }
 
 /// The objects of a list in the order of their table's rows.
 pub(crate) fn arranged(served: &Served, entries: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
-    let object = |entry: &Arc<Entry>| {
-        entry.readable().map_or(Value::Null, |readable| Value::Object(readable.object(entry.revision)))
+    let columns = served.resource.behaviour.columns();
+    if !columns.is_sorted() {
+        return entries;
+    }
+    // Only one object at a time is looked at.
+    let key = |entry: &Arc<Entry>| {
+        let readable = entry.readable();
+        columns.sort_key(&readable.map_or(Value::Null, |readable| Value::Object(readable.object(entry.revision))))
     };
-    columns(served).arrange(entries, object)
+    let mut keyed: Vec<_> = entries.into_iter().map(|entry| (key(&entry), entry)).collect();
+    keyed.sort_by(|(one, _), (other, _)| columns.order(one, other));
+    keyed.into_iter().map(|(_, entry)| entry).collect()
 }
 
 /// The row of an object.
@@ -103,7 +116,7 @@ pub(crate) fn row(
     accepted: Accepted,
     include: IncludeObject,
 ) -> Value {
-    let columns = columns(served);
+    let columns = served.resource.behaviour.columns();
     let object = Value::Object(readable.object(entry.revision));
     let mut row = Map::new();
     row.insert("cells".to_owned(), Value::Array(columns.row(&object, pawl_meta::time::unix_now())));
@@ -133,8 +146,4 @@ pub(crate) fn single(
     let mut table = frame(served, Meta::of(entry), accepted);
     table.insert("rows".to_owned(), Value::Array(vec![row(served, entry, readable, accepted, include)]));
     table
-}
-
-fn columns(served: &Served) -> &'static Columns {
-    Columns::for_type(&served.resource.facts.type_name).unwrap_or_else(Columns::fallback)
 }

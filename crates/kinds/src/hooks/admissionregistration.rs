@@ -8,12 +8,11 @@ use std::collections::HashSet;
 
 pub use expressions::{policy_expressions, webhook_expressions};
 use pawl_meta::object::{Meta as _, Object};
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, formats};
 use serde_json::json;
 
-use super::read;
 use super::report::each;
-use crate::formats;
-use crate::rules::{Check, Errors, FieldPath};
 
 /// A webhook is reached by a URL or through a service.
 pub fn webhook_client(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {

@@ -3,14 +3,12 @@
 use std::collections::BTreeSet;
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, equal, formats};
 use serde_json::Value;
 
 use super::pods;
-use super::pods::equal;
-use super::read;
 use super::report::each;
-use crate::formats;
-use crate::rules::{Check, Errors, FieldPath};
 
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 

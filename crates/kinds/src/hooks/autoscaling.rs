@@ -1,11 +1,11 @@
 //! What rules cannot say about HorizontalPodAutoscaler: versions of what it points to, sources that exclude each other.
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath};
 use serde_json::Value;
 
 use super::quantities;
-use super::read;
-use crate::rules::{Check, Errors, FieldPath};
 
 const SOURCES: [(&str, &str); 5] = [
     ("Object", "object"),

@@ -6,12 +6,11 @@ use std::collections::HashSet;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pawl_meta::object::{Object, at as value_at};
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, formats};
 use serde_json::{Value, json};
 
-use super::read;
 use super::report::each;
-use crate::formats;
-use crate::rules::{Check, Errors, FieldPath};
 
 const USAGES: [&str; 23] = [
     "any",

@@ -4,12 +4,12 @@
 use std::collections::HashSet;
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, formats};
 use serde_json::{Value, json};
 
+use super::quantities;
 use super::report::each;
-use super::{quantities, read};
-use crate::formats;
-use crate::rules::{Check, Errors, FieldPath};
 
 /// The label that lets selectors find a namespace by its name.
 pub fn namespace_name_label(object: &mut Object) {

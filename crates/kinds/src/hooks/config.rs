@@ -6,9 +6,9 @@ use base64::engine::general_purpose::STANDARD;
 use pawl_meta::object::Object;
 use serde_json::Value;
 
-use super::read;
-use crate::formats;
-use crate::rules::{Check, Errors, FieldPath};
+use pawl_meta::read;
+use pawl_rules::formats;
+use pawl_rules::{Check, Errors, FieldPath};
 
 /// What all values of a ConfigMap or a Secret may weigh together.
 const MAX_SIZE: usize = 1024 * 1024;

@@ -2,12 +2,11 @@
 //! reporter and an action. An event has the shape that core gives it, whatever way it came.
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, formats};
 use serde_json::{Value, json};
 
-use super::read;
 use super::report::each;
-use crate::formats;
-use crate::rules::{Check, Errors, FieldPath};
 
 /// An event that came through core.
 pub fn event_core(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {

@@ -4,12 +4,11 @@
 use std::collections::HashSet;
 
 use pawl_meta::object::{Meta as _, Object};
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, formats};
 use serde_json::{Value, json};
 
-use super::read;
 use super::report::each;
-use crate::formats;
-use crate::rules::{Check, Errors, FieldPath};
 
 const VERBS: [&str; 9] = ["create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"];
 

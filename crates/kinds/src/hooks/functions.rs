@@ -1,23 +1,11 @@
 //! The hooks by the names that the facts use.
 
-use pawl_meta::object::Object;
+use pawl_rules::{CheckHook, FillHook, KeepHook, UpdateHook, WarnHook};
 
 use super::{
     admissionregistration, apps, autoscaling, batch, certificates, cluster, config, events, flowcontrol, identity,
     network, pods, quota, resource, service, storage, warnings,
 };
-use crate::rules::{Check, Errors, FieldPath};
-
-/// Fills in what follows from the rest of an object: `default fn`, `create fn`.
-pub(crate) type FillHook = fn(&mut Object);
-/// Brings the new object in line with the old one before it is validated: `update set fn`.
-pub(crate) type KeepHook = fn(&mut Object, &Object);
-/// Looks at an object: `check fn`, `create check fn`.
-pub(crate) type CheckHook = fn(&Check<'_>, &Object, &FieldPath, &mut Errors);
-/// Looks at a change: `update fn`.
-pub(crate) type UpdateHook = fn(&Check<'_>, &Object, &Object, &FieldPath, &mut Errors);
-/// Finds what deserves a warning: `warn fn`.
-pub(crate) type WarnHook = fn(&Check<'_>, &Object, &FieldPath, &mut Vec<String>);
 
 macro_rules! table {
     ($(#[$about:meta])* $find:ident, $hook:ty, $($module:ident: $($name:ident)*;)*) => {

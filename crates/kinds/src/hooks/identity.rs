@@ -1,12 +1,11 @@
 //! What rules cannot say about service accounts, the RBAC kinds and the access reviews.
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, formats};
 use serde_json::{Value, json};
 
-use super::read;
 use super::report::each;
-use crate::formats;
-use crate::rules::{Check, Errors, FieldPath};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 

@@ -4,12 +4,11 @@
 use std::collections::HashSet;
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, formats};
 use serde_json::{Value, json};
 
-use super::read;
 use super::report::each;
-use crate::formats;
-use crate::rules::{Check, Errors, FieldPath};
 
 /// A subset of Endpoints has an address, ready or not.
 pub fn endpoint_subset_addresses(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {

@@ -16,7 +16,6 @@ mod volumes;
 pub(crate) mod warnings;
 
 pub use annotations::*;
-pub(crate) use changes::equal;
 pub use changes::{pod_ephemeral_changes, pod_keep_but_ephemeral, pod_spec_changes};
 pub use containers::*;
 pub use defaults::*;
@@ -33,8 +32,8 @@ pub use warnings::{
 
 use pawl_meta::object::Object;
 
-use super::read;
-use crate::rules::{Check, FieldPath};
+use pawl_meta::read;
+use pawl_rules::{Check, FieldPath};
 
 /// The three lists that hold containers.
 pub(crate) const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use pawl_meta::object::Object;
 use serde_json::Value;
 
-use crate::formats;
+use pawl_rules::formats;
 
 const BILLION: i128 = 1_000_000_000;
 const THOUSANDTH: i128 = 1_000_000;

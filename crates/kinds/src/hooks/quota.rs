@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, formats};
 use serde_json::{Map, Value, json};
 
 use super::cluster::quantity_of;
+use super::quantities;
 use super::report::each;
-use super::{quantities, read};
-use crate::formats;
-use crate::rules::{Check, Errors, FieldPath};
 
 const QUOTA_RESOURCES: [&str; 18] = [
     "cpu",

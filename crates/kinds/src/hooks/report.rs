@@ -1,6 +1,6 @@
 //! How hooks report several findings about one text.
 
-use crate::rules::{Errors, FieldPath};
+use pawl_rules::{Errors, FieldPath};
 
 /// Reports what is wrong with a text, one error per finding.
 pub fn each(found: Vec<String>, at: &FieldPath, bad: &str, errors: &mut Errors) {

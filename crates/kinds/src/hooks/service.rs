@@ -4,14 +4,12 @@
 use std::collections::HashSet;
 
 use pawl_meta::object::Object;
-use pawl_meta::{ErrorKind, FieldError};
+use pawl_meta::{ErrorKind, FieldError, read};
+use pawl_rules::{Check, Errors, FieldPath, formats};
 use serde_json::{Map, Value, json};
 
 use super::network::ingress_points;
-use super::read;
 use super::report::each;
-use crate::formats;
-use crate::rules::{Check, Errors, FieldPath};
 
 /// Affinity to clients lasts three hours unless said otherwise.
 pub fn service_client_ip_timeout(object: &mut Object) {

@@ -4,12 +4,13 @@
 use std::net::Ipv6Addr;
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, FieldPath};
 use serde_json::Map;
 
 use super::certificates::pem_types;
 use super::pods::warnings::{deprecated_label, selector_term};
-use super::{quantities, read};
-use crate::rules::{Check, FieldPath};
+use super::quantities;
 
 /// Labels of nodes in the topologies of a storage class.
 pub fn class_topology_labels(_cx: &Check<'_>, object: &Object, path: &FieldPath, warnings: &mut Vec<String>) {

@@ -1,7 +1,6 @@
 //! The columns of a type and the row of an object, from `facts/columns.facts`.
 //!
-//! The file is read once, on first use. A test sees to it that it can be read; a server whose file cannot be would show
-//! every kind with no columns rather than fail.
+//! The file is read once, at start.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -12,10 +11,12 @@ use serde_json::{Value, json};
 
 use super::functions::{self, RowFunction};
 use super::language::{Cell, Scope};
+use crate::Columns;
 
-/// The columns of a type.
+/// The columns of a type, a block of the file.
 #[derive(Debug, Default)]
-pub struct Columns {
+struct Block {
+    fallback: bool,
     definitions: Vec<Column>,
     cells: Vec<Cell>,
     row: Option<RowFunction>,
@@ -24,43 +25,31 @@ pub struct Columns {
 }
 
 /// A column's definition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Column {
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// `string`, `integer`, `boolean` or `date`; the cells need not keep to it.
-    pub kind: &'static str,
-    pub format: &'static str,
+    pub kind: Cow<'static, str>,
+    pub format: Cow<'static, str>,
+    pub description: Cow<'static, str>,
     /// 0 always shows, 1 only in wide output.
     pub priority: i32,
 }
 
-impl Columns {
-    /// The columns of a type of `types.facts`, if it has any of its own.
-    pub fn for_type(name: &str) -> Option<&'static Columns> {
-        let facts = facts();
-        facts.types.get(name).and_then(|block| facts.blocks.get(*block))
-    }
-
-    /// The columns of a type without any of its own: its name and when it was made.
-    pub fn fallback() -> &'static Columns {
-        Columns::for_type("*").unwrap_or(&facts().empty)
-    }
-
-    /// What each column is called and is.
-    pub fn definitions(&self) -> &[Column] {
+impl Columns for Block {
+    fn definitions(&self) -> &[Column] {
         &self.definitions
     }
 
-    /// The cells of an object's row, a cell for each column; one kind has a cell more.
-    pub fn row(&self, object: &Value, now_unix: i64) -> Vec<Value> {
+    /// A cell for each column; one kind has a cell more.
+    fn row(&self, object: &Value, now_unix: i64) -> Vec<Value> {
         let results = self.row.map(|function| function(object, now_unix)).unwrap_or_default();
         let scope = Scope { object, now: now_unix, results: &results };
         let shown = |cell: &Cell| cell.value(scope).map_or_else(|| json!(""), Cow::into_owned);
         self.cells.iter().map(shown).collect()
     }
 
-    /// The conditions of an object's row: whether it is a thing that has run to its end.
-    pub fn row_conditions(&self, object: &Value) -> Vec<Value> {
+    fn row_conditions(&self, object: &Value) -> Vec<Value> {
         let scope = scope(object);
         self.completed
             .iter()
@@ -71,22 +60,21 @@ impl Columns {
             .collect()
     }
 
-    /// Puts the rows of a list in the order the kind's table has, for the few kinds where it is not the list's.
-    /// Only one object at a time is looked at.
-    pub fn arrange<T>(&self, rows: Vec<T>, object: impl Fn(&T) -> Value) -> Vec<T> {
-        if self.order.is_empty() {
-            return rows;
-        }
-        let keys = |row: &T| -> Vec<Option<Value>> {
-            let object = object(row);
-            self.order.iter().map(|key| key.value(scope(&object)).map(Cow::into_owned)).collect()
-        };
-        let mut keyed: Vec<_> = rows.into_iter().map(|row| (keys(&row), row)).collect();
-        keyed.sort_by(|(left, _), (right, _)| {
-            let mut differences = left.iter().zip(right).map(|(left, right)| compare(left.as_ref(), right.as_ref()));
-            differences.find(|difference| difference.is_ne()).unwrap_or(Ordering::Equal)
-        });
-        keyed.into_iter().map(|(_, row)| row).collect()
+    fn is_sorted(&self) -> bool {
+        !self.order.is_empty()
+    }
+
+    fn sort_key(&self, object: &Value) -> Vec<Option<Value>> {
+        self.order.iter().map(|key| key.value(scope(object)).map(Cow::into_owned)).collect()
+    }
+
+    fn order(&self, one: &[Option<Value>], other: &[Option<Value>]) -> Ordering {
+        let mut differences = one.iter().zip(other).map(|(one, other)| compare(one.as_ref(), other.as_ref()));
+        differences.find(|difference| difference.is_ne()).unwrap_or(Ordering::Equal)
+    }
+
+    fn is_fallback(&self) -> bool {
+        self.fallback
     }
 }
 
@@ -99,21 +87,30 @@ struct Completed {
 }
 
 /// The file, read.
-#[derive(Debug, Default)]
-struct Facts {
-    blocks: Vec<Columns>,
+#[derive(Debug)]
+pub(crate) struct Printed {
+    blocks: Vec<Block>,
     types: HashMap<&'static str, usize>,
-    empty: Columns,
+    /// What is shown of a type without columns of its own: its name and when it was made.
+    fallback: Block,
 }
 
-fn facts() -> &'static Facts {
-    static FACTS_READ: OnceLock<Facts> = OnceLock::new();
-    FACTS_READ.get_or_init(|| parse(&crate::facts::text().columns).unwrap_or_default())
-}
+impl Printed {
+    /// Everything that the facts say about columns, or what in them makes no sense.
+    pub fn load() -> Result<&'static Self, String> {
+        static PRINTED: OnceLock<Result<Printed, String>> = OnceLock::new();
+        let read = || parse(&crate::facts::text().columns).map_err(|why| format!("columns: {why}"));
+        PRINTED.get_or_init(read).as_ref().map_err(Clone::clone)
+    }
 
-/// What in the facts about columns makes no sense.
-pub fn problem() -> Option<String> {
-    parse(&crate::facts::text().columns).err().map(|why| format!("columns: {why}"))
+    /// The columns of a type.
+    pub fn of(&self, type_name: &str) -> &dyn Columns {
+        self.own(type_name).unwrap_or(&self.fallback)
+    }
+
+    fn own(&self, type_name: &str) -> Option<&Block> {
+        self.types.get(type_name).and_then(|block| self.blocks.get(*block))
+    }
 }
 
 fn scope(object: &Value) -> Scope<'_> {
@@ -132,31 +129,33 @@ fn compare(left: Option<&Value>, right: Option<&Value>) -> Ordering {
     }
 }
 
-fn parse(text: &'static str) -> Result<Facts, String> {
-    let mut facts = Facts::default();
+fn parse(text: &'static str) -> Result<Printed, String> {
+    let (mut blocks, mut types) = (Vec::<Block>::new(), HashMap::<&str, usize>::new());
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
         if let Some(names) = line.strip_prefix("type ") {
-            let block = facts.blocks.len();
-            facts.types.extend(names.split_whitespace().map(|name| (name, block)));
-            facts.blocks.push(Columns::default());
+            types.extend(names.split_whitespace().map(|name| (name, blocks.len())));
+            blocks.push(Block::default());
         } else {
-            let block = facts.blocks.last_mut().ok_or("a line stands before the first type")?;
+            let block = blocks.last_mut().ok_or("a line stands before the first type")?;
             parse_line(block, line).map_err(|why| format!("line {}: {why}", number + 1))?;
         }
     }
-    Ok(facts)
+    let fallback = types.remove("*").and_then(|at| blocks.get_mut(at)).map(std::mem::take);
+    let fallback = fallback.ok_or("there is no block of all other types")?;
+    Ok(Printed { blocks, types, fallback: Block { fallback: true, ..fallback } })
 }
 
-fn parse_line(block: &mut Columns, line: &'static str) -> Result<(), String> {
+fn parse_line(block: &mut Block, line: &'static str) -> Result<(), String> {
     let parts: Vec<&'static str> = line.splitn(5, " | ").map(str::trim).collect();
     if let &[name, kind, format, priority, cell] = parts.as_slice() {
         let format = if format == "-" { "" } else { format };
         let priority = priority.parse().map_err(|_| format!("{priority:?} is not a priority"))?;
-        block.definitions.push(Column { name, kind, format, priority });
+        let [name, kind, format] = [name, kind, format].map(Cow::Borrowed);
+        block.definitions.push(Column { name, kind, format, priority, ..Column::default() });
         block.cells.push(Cell::parse(cell)?);
         return Ok(());
     }

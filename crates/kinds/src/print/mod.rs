@@ -15,6 +15,6 @@ mod selectors;
 mod storage;
 mod workloads;
 
-pub(crate) use cells::problem;
-pub use cells::{Column, Columns};
+pub use cells::Column;
+pub(crate) use cells::Printed;
 pub use duration::human as human_duration;

@@ -7,7 +7,7 @@ use crate::{MAX_DEPTH, seal};
 
 fn decode(kind: &str, raw: &[u8]) -> Result<Decoded, Error> {
     let codec = builtin();
-    codec.decode(codec.schema.named(kind).unwrap(), raw)
+    codec.decode(pawl_kinds::schema().named(kind).unwrap(), raw)
 }
 
 fn check(kind: &str, raw: &[u8], expected: Value) {

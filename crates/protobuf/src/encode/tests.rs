@@ -6,7 +6,7 @@ use crate::codec::builtin;
 fn encode(kind: &str, object: Value) -> Result<Vec<u8>, Error> {
     let codec = builtin();
     let mut out = Vec::new();
-    codec.encode(codec.schema.named(kind).unwrap(), object.as_object().unwrap(), &mut out)?;
+    codec.encode(pawl_kinds::schema().named(kind).unwrap(), object.as_object().unwrap(), &mut out)?;
     Ok(out)
 }
 

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 use pawl_protobuf::Codec;
-use pawl_schema::{Field, NodeId, NodeKind, Scalar, Schema, decode_value};
+use pawl_schema::{FieldRef, ObjectRef, Scalar, Schema, TypeKind, TypeRef, decode_value};
 use serde_json::{Map, Value, json};
 
 pub fn codec() -> Codec<'static> {
@@ -10,7 +10,7 @@ pub fn codec() -> Codec<'static> {
 }
 
 /// The type of a kind: types are named after the first word of their group. Options and `Status` are of every group.
-pub fn kind(api_version: &str, kind: &str) -> Option<NodeId> {
+pub fn kind(api_version: &str, kind: &str) -> Option<TypeRef<'static>> {
     let schema = pawl_kinds::schema();
     let (group, version) = api_version.split_once('/').unwrap_or(("core", api_version));
     let package = group.split('.').next().unwrap_or(group);
@@ -18,17 +18,17 @@ pub fn kind(api_version: &str, kind: &str) -> Option<NodeId> {
 }
 
 /// The types that have a message, by name.
-pub fn messages(schema: &Schema) -> Vec<(&str, NodeId)> {
+pub fn messages(schema: &Schema) -> Vec<(&str, TypeRef<'_>)> {
     let mut types: Vec<_> = schema
         .types()
-        .filter(|(_, id)| schema.object(*id).is_some_and(|o| o.fields.iter().any(is_on_the_wire)))
+        .filter(|(_, of)| of.object().into_iter().flat_map(ObjectRef::fields).any(is_on_the_wire))
         .collect();
-    types.sort_unstable();
+    types.sort_unstable_by_key(|(name, _)| *name);
     types
 }
 
 /// The type meta is the envelope's.
-pub fn is_on_the_wire(field: &Field) -> bool {
+pub fn is_on_the_wire(field: FieldRef<'_>) -> bool {
     field.number > 0 && (field.owner.is_none() || !field.inline.is_empty())
 }
 
@@ -69,36 +69,34 @@ impl<'s> Generator<'s> {
         Self { published: true, ..Self::new(schema, seed) }
     }
 
-    pub fn object(&mut self, node: NodeId, depth: usize) -> Map<String, Value> {
-        let schema = self.schema;
-        let object = schema.object(node).expect("an object");
+    pub fn object(&mut self, of: TypeRef<'_>, depth: usize) -> Map<String, Value> {
+        let object = of.object().expect("an object");
         let mut map = Map::new();
         self.objects = self.objects.saturating_sub(1);
-        for field in object.fields.iter().filter(|field| is_on_the_wire(field)) {
-            let newer = NEWER.contains(&(field.owner.as_deref().unwrap_or(&object.name), &*field.name));
+        for field in object.fields().filter(|field| is_on_the_wire(*field)) {
+            let newer = NEWER.contains(&(field.owner.as_deref().unwrap_or(object.name()), &*field.name));
             if self.published && newer {
                 continue;
             }
             let chance = [70, 60, 50, 40, 30, 20, 10].get(depth).copied().unwrap_or(0);
             if self.objects > 0 && self.below(100) < chance {
-                map.insert(field.name.to_string(), self.value(field.node, depth + 1));
+                map.insert(field.name.to_string(), self.value(field.of(), depth + 1));
             }
         }
         map
     }
 
-    fn value(&mut self, node: NodeId, depth: usize) -> Value {
-        let schema = self.schema;
-        match &schema.node(node).kind {
-            NodeKind::Object(_) => Value::Object(self.object(node, depth)),
-            NodeKind::List(item) => {
+    fn value(&mut self, of: TypeRef<'_>, depth: usize) -> Value {
+        match of.kind() {
+            TypeKind::Object(_) => Value::Object(self.object(of, depth)),
+            TypeKind::List(item) => {
                 let count = 1 + self.below(3);
-                (0..count).map(|_| self.value(*item, depth)).collect()
+                (0..count).map(|_| self.value(item, depth)).collect()
             }
-            NodeKind::Map(value) => {
+            TypeKind::Map(value) => {
                 let mut entries = Map::new();
                 for _ in 0..=self.below(3) {
-                    let value = self.value(*value, depth);
+                    let value = self.value(value, depth);
                     // Some implementations leave an empty value out.
                     let empty = value == "" || value.as_object().is_some_and(Map::is_empty);
                     if !(empty && self.published) {
@@ -107,8 +105,8 @@ impl<'s> Generator<'s> {
                 }
                 Value::Object(entries)
             }
-            NodeKind::Scalar(scalar) => self.scalar(*scalar),
-            NodeKind::Any => self.any(&schema.node(node).go, depth),
+            TypeKind::Scalar(scalar) => self.scalar(scalar),
+            TypeKind::Any => self.any(&of.node().go, depth),
         }
     }
 
@@ -149,9 +147,9 @@ impl<'s> Generator<'s> {
     }
 
     /// An object in its one form: inside of a union the JSON decoder does not look.
-    fn settled(&mut self, node: NodeId, depth: usize) -> Value {
-        let object = self.object(node, depth);
-        Value::Object(decode_value(self.schema, node, Value::Object(object)).expect("a good object").object)
+    fn settled(&mut self, of: TypeRef<'_>, depth: usize) -> Value {
+        let object = self.object(of, depth);
+        Value::Object(decode_value(of, Value::Object(object)).expect("a good object").object)
     }
 
     fn time(&mut self) -> String {

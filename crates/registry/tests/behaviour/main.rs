@@ -2,6 +2,7 @@
 #![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
 mod decoders;
+mod defined;
 mod faults;
 mod faulty;
 mod forms;

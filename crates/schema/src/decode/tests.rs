@@ -1,10 +1,10 @@
 use super::*;
-use crate::{Field, Presence, SchemaBuilder};
+use crate::{Field, Object, Presence, SchemaBuilder};
 use proptest::prelude::*;
 use serde_json::json;
 
 /// `{name: string, spec: {replicas: *int32, on: bool, tags: [string], at: Time, size: Quantity, kept: struct}}`
-fn schema() -> (Schema, NodeId) {
+fn thing() -> Type {
     let mut b = SchemaBuilder::new();
     let scalar = |b: &mut SchemaBuilder, s, go: &str| b.add(Node::new(NodeKind::Scalar(s), go));
     let string = scalar(&mut b, Scalar::String, "string");
@@ -34,19 +34,19 @@ fn schema() -> (Schema, NodeId) {
         field("raw", any, true, Presence::OmitEmpty),
     ];
     let root = b.define("t.v1.Thing", Node::new(NodeKind::Object(Object::new("t.v1.Thing", fields)), "v1.Thing"));
-    (b.build().unwrap(), root)
+    b.build_type(root).unwrap()
 }
 
 fn check(text: &str, expect: Value, findings: &[&str]) {
-    let (schema, root) = schema();
-    let decoded = decode_json(&schema, root, text.as_bytes()).unwrap();
+    let thing = thing();
+    let decoded = decode_json(thing.as_ref(), text.as_bytes()).unwrap();
     assert_eq!(Value::Object(decoded.object), expect, "{text}");
     assert_eq!(decoded.findings.iter().map(Finding::message).collect::<Vec<_>>(), findings, "{text}");
 }
 
 fn refuse(text: &str, expect: &str) {
-    let (schema, root) = schema();
-    assert_eq!(decode_json(&schema, root, text.as_bytes()).unwrap_err().to_string(), expect, "{text}");
+    let thing = thing();
+    assert_eq!(decode_json(thing.as_ref(), text.as_bytes()).unwrap_err().to_string(), expect, "{text}");
 }
 
 #[test]
@@ -78,8 +78,8 @@ fn unknown_and_duplicate_fields_are_found_in_document_order() {
             "duplicate field \"data\"",
         ],
     );
-    let (schema, root) = schema();
-    let decoded = decode_json(&schema, root, br#"{"spec":{"replcias":1}}"#).unwrap();
+    let thing = thing();
+    let decoded = decode_json(thing.as_ref(), br#"{"spec":{"replcias":1}}"#).unwrap();
     assert_eq!(
         decoded.findings,
         [Finding::Unknown { path: "spec.replcias".to_owned(), suggestion: Some("replicas".to_owned()) }]
@@ -109,16 +109,16 @@ fn wrong_types_are_told_in_gos_words() {
 proptest! {
     #[test]
     fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-        let (schema, root) = schema();
-        let _ = decode_json(&schema, root, &bytes);
+        let thing = thing();
+        let _ = decode_json(thing.as_ref(), &bytes);
     }
 
     #[test]
     fn decoding_twice_changes_nothing(replicas in any::<i32>(), on in any::<bool>(), tags in proptest::collection::vec("[a-z]{0,3}", 0..3)) {
-        let (schema, root) = schema();
+        let thing = thing();
         let text = json!({"spec": {"replicas": replicas, "on": on, "tags": tags}}).to_string();
-        let once = decode_json(&schema, root, text.as_bytes()).unwrap().object;
-        let twice = decode_value(&schema, root, Value::Object(once.clone())).unwrap().object;
+        let once = decode_json(thing.as_ref(), text.as_bytes()).unwrap().object;
+        let twice = decode_value(thing.as_ref(), Value::Object(once.clone())).unwrap().object;
         prop_assert_eq!(once, twice);
     }
 }

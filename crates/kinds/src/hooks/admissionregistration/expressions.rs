@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use pawl_cel::{Env, Type};
 use pawl_meta::object::Object;
 
-use crate::hooks::read;
-use crate::rules::{Check, Errors, FieldPath};
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath};
 
 /// The match conditions of a webhook.
 pub fn webhook_expressions(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {

@@ -3,8 +3,8 @@
 use pawl_meta::object::Object;
 use serde_json::Value;
 
-use crate::hooks::read;
-use crate::rules::{Check, Errors, FieldPath};
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath};
 
 /// The names of the time zone database.
 const TIME_ZONES: &str = include_str!("../../../facts/timezones.txt");

@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, equal, formats};
 use serde_json::{Map, Value, json};
 
 use super::job_status::{condition, count_indexes};
-use crate::formats;
-use crate::hooks::pods::equal;
 use crate::hooks::pods::warnings::{changed_template, name_as_host};
-use crate::hooks::read;
-use crate::rules::{Check, Errors, FieldPath, shown};
+use crate::hooks::shown;
 
 const UID_LABELS: [&str; 2] = ["controller-uid", "batch.kubernetes.io/controller-uid"];
 const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];

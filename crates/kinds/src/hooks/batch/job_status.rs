@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use pawl_meta::object::Object;
 use serde_json::Value;
 
-use crate::hooks::pods::equal;
-use crate::hooks::read;
-use crate::rules::{Check, Errors, FieldPath};
+use pawl_meta::read;
+use pawl_rules::equal;
+use pawl_rules::{Check, Errors, FieldPath};
 
 /// Whether a condition has a status.
 pub(crate) fn condition(status: &Object, kind: &str, wanted: &str) -> bool {

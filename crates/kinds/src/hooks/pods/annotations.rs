@@ -1,11 +1,11 @@
 //! Annotations that mean something for a pod: mirror pods, the cost of deletion, profiles of seccomp and AppArmor.
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath};
 use serde_json::Value;
 
 use super::{all_containers, volumes};
-use crate::hooks::read;
-use crate::rules::{Check, Errors, FieldPath};
 
 pub(crate) const MIRROR: &str = "kubernetes.io/config.mirror";
 pub(crate) const APP_ARMOR_PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";

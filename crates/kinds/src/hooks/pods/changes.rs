@@ -3,36 +3,13 @@
 use std::collections::BTreeMap;
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, equal};
 use serde_json::Value;
 
 use super::annotations::MIRROR;
-use crate::hooks::read;
-use crate::rules::{Check, Errors, FieldPath};
 
 const REFUSAL: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
-
-/// Whether two values mean the same: absent, null and empty lists or objects do.
-pub(crate) fn equal(one: Option<&Value>, other: Option<&Value>) -> bool {
-    match (one.filter(|value| !is_empty(value)), other.filter(|value| !is_empty(value))) {
-        (None, None) => true,
-        (Some(Value::Object(one)), Some(Value::Object(other))) => {
-            one.keys().chain(other.keys()).all(|key| equal(one.get(key), other.get(key)))
-        }
-        (Some(Value::Array(one)), Some(Value::Array(other))) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| equal(Some(one), Some(other)))
-        }
-        (one, other) => one == other,
-    }
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        _ => false,
-    }
-}
 
 /// The spec of a pod after creation.
 pub fn pod_spec_changes(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {

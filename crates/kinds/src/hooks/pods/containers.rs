@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, Names, formats};
 use serde_json::{Map, Value};
 
 use super::enclosing_spec;
 use super::volumes::{has_backstep, relative_path};
-use crate::formats;
 use crate::hooks::quantities;
-use crate::hooks::read;
-use crate::rules::{Check, Errors, FieldPath, Names};
 
 /// The volumes that a container can mount, and whether each is a claim. A StatefulSet adds those of its claim templates.
 /// A volume that has something wrong does not count.

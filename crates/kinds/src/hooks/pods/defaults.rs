@@ -1,11 +1,11 @@
 //! What a pod and its parts get when nothing was said, where one field's value follows from another's.
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
 use serde_json::{Value, json};
 
 use super::resources;
 use crate::hooks::quantities;
-use crate::hooks::read;
 
 /// An image that may move is pulled each time: `latest`, or no tag and no digest.
 pub fn container_image_pull_policy(object: &mut Object) {

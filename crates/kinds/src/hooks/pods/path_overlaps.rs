@@ -3,7 +3,7 @@
 use pawl_meta::object::Object;
 use serde_json::Value;
 
-use crate::hooks::read;
+use pawl_meta::read;
 
 /// A file and where it comes from; the source is empty when the volume has only one.
 #[derive(Clone, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use pawl_meta::object::Object;
 use serde_json::{Map, Value};
 
-use crate::formats;
-use crate::hooks::read;
-use crate::rules::{Check, Errors, FieldPath};
+use pawl_meta::read;
+use pawl_rules::formats;
+use pawl_rules::{Check, Errors, FieldPath};
 
 /// Label keys of an affinity term or a spread constraint: well formed, with a selector to extend, and not in it already.
 pub fn label_keys_of_term(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {

@@ -1,13 +1,13 @@
 //! Changing the resources of a running pod through /resize.
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, equal};
 use serde_json::Value;
 
 use super::annotations::MIRROR;
-use super::changes::{equal, keep_metadata};
+use super::changes::keep_metadata;
 use super::resources;
-use crate::hooks::read;
-use crate::rules::{Check, Errors, FieldPath};
 
 /// Everything but resources and resize policies stays as it was. Containers that do not match one by one are left for
 /// the check to refuse.

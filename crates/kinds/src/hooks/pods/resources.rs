@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, formats};
 use serde_json::{Map, Value};
 
-use crate::formats;
 use crate::hooks::quantities::{self, Amount, Amounts};
-use crate::hooks::read;
-use crate::rules::{Check, Errors, FieldPath};
 
 /// Which names a list of resources may hold.
 #[derive(Clone, Copy, PartialEq, Eq)]

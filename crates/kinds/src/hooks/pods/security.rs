@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath};
 use serde_json::Value;
 
 use super::{all_containers, enclosing_spec};
-use crate::hooks::read;
-use crate::rules::{Check, Errors, FieldPath, shown};
+use crate::hooks::shown;
 
 /// An unmasked /proc needs a user namespace of its own.
 pub fn container_proc_mount(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {

@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, formats};
 use serde_json::Value;
 
 use super::all_containers;
 use super::annotations::MIRROR;
-use crate::formats;
-use crate::hooks::read;
-use crate::rules::{Check, Errors, FieldPath};
 
 /// Claims of the pod have names of their own; a mirror pod has none.
 pub fn pod_resource_claims(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {

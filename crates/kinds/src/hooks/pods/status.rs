@@ -6,9 +6,9 @@ use std::net::IpAddr;
 use pawl_meta::object::Object;
 use serde_json::Value;
 
-use crate::formats;
-use crate::hooks::read;
-use crate::rules::{Check, Errors, FieldPath};
+use pawl_meta::read;
+use pawl_rules::formats;
+use pawl_rules::{Check, Errors, FieldPath};
 
 /// What a write of the status leaves alone or takes over from before.
 pub fn pod_status_kept(new: &mut Object, old: &Object) {

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use pawl_meta::object::Object;
 use serde_json::Map;
 
-use crate::formats;
-use crate::hooks::read;
-use crate::rules::{Check, Errors, FieldPath};
+use pawl_meta::read;
+use pawl_rules::formats;
+use pawl_rules::{Check, Errors, FieldPath};
 
 /// Whether a part of a path leads upward.
 pub(crate) fn has_backstep(path: &str) -> bool {

@@ -5,16 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, FieldPath, formats};
 use serde_json::{Map, Value};
 
 use super::all_containers;
 use super::annotations::APP_ARMOR_PREFIX;
 use super::defaults::app_armor_field;
 use super::path_overlaps::path_overlaps;
-use crate::formats;
 use crate::hooks::quantities;
-use crate::hooks::read;
-use crate::rules::{Check, FieldPath};
 
 /// A new pod; the object is the pod. Changes of pods are made by machines, which read no warnings.
 pub fn pod_warnings(cx: &Check<'_>, object: &Object, path: &FieldPath, warnings: &mut Vec<String>) {

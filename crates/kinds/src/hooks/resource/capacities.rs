@@ -1,10 +1,11 @@
 //! How much of a capacity that devices share may be asked for: one of several amounts, or a range.
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Errors, FieldPath};
 use serde_json::Value;
 
-use crate::hooks::{quantities, read};
-use crate::rules::{Errors, FieldPath};
+use crate::hooks::quantities;
 
 const MAX_VALUES: usize = 10;
 const BILLION: i128 = 1_000_000_000;

@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, formats};
 use serde_json::Value;
 
 use super::names::{attribute_name, unique_names};
-use crate::formats;
-use crate::hooks::read;
 use crate::hooks::report::each;
-use crate::rules::{Check, Errors, FieldPath};
 
 /// The requests of a claim: not too many, each with a name of its own. What each asks for is checked by its type.
 pub fn device_requests(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {

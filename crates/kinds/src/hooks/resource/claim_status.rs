@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, formats};
 use serde_json::Value;
 
 use super::claim::{raw_object, request_names, request_reference};
 use super::names::{Set, driver_name, pool_name};
-use crate::formats;
-use crate::hooks::read;
 use crate::hooks::report::each;
-use crate::rules::{Check, Errors, FieldPath, shown};
+use crate::hooks::shown;
 
 /// Who has reserved a claim: each once, and only a claim that is allocated.
 pub fn claim_reserved_for(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {

@@ -1,9 +1,10 @@
 //! What rules cannot say about classes of devices.
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath};
 
-use crate::hooks::{quantities, read};
-use crate::rules::{Check, Errors, FieldPath};
+use crate::hooks::quantities;
 
 /// A class may stand for an extended resource.
 pub fn device_class_extended_resource(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {

@@ -3,14 +3,13 @@
 use std::collections::HashSet;
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Errors, FieldPath, formats};
 use serde_json::{Value, json};
 
 use super::capacities;
 use super::names::{Set, attribute_name};
-use crate::formats;
-use crate::hooks::read;
 use crate::hooks::report::each;
-use crate::rules::{Errors, FieldPath};
 
 pub(super) fn slice_device(device: &Object, selects: bool, at: &FieldPath, errors: &mut Errors) {
     let name = read::text(device, "name");

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Errors, FieldPath, formats};
 use serde_json::Value;
 
-use crate::formats;
-use crate::hooks::read;
 use crate::hooks::report::each;
-use crate::rules::{Errors, FieldPath};
 
 /// A list that is short enough, each of its items with a key of its own.
 pub(super) struct Set {

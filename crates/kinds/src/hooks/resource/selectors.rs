@@ -6,8 +6,8 @@ use pawl_cel::decl::{DeclKind, DeclType, FieldDecl};
 use pawl_cel::{Env, Type};
 use pawl_meta::object::Object;
 
-use crate::hooks::read;
-use crate::rules::{Check, Errors, FieldPath};
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath};
 
 const MAX_LENGTH: usize = 10 * 1024;
 

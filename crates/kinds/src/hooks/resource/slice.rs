@@ -1,14 +1,13 @@
 //! What a driver offers: the slices in which it lists its devices.
 
 use pawl_meta::object::{Object, at as value_at};
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, formats};
 use serde_json::{Map, Value, json};
 
 use super::device::{counters, slice_device};
 use super::names::Set;
-use crate::formats;
-use crate::hooks::read;
 use crate::hooks::report::each;
-use crate::rules::{Check, Errors, FieldPath};
 
 /// Whose devices a slice lists does not change.
 pub fn slice_unchanged_fields(cx: &Check<'_>, _object: &Object, path: &FieldPath, errors: &mut Errors) {

@@ -1,11 +1,11 @@
 //! What rules cannot say about attachments of volumes to nodes.
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath};
 use serde_json::{Value, json};
 
 use super::limits::{known_access_modes, text_size};
-use crate::hooks::read;
-use crate::rules::{Check, Errors, FieldPath};
 
 /// An attachment is of a named volume or of one written out, not of both.
 pub fn attachment_source(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {

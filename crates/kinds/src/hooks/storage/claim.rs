@@ -1,13 +1,13 @@
 //! What rules cannot say about claims on volumes.
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, formats};
 use serde_json::Value;
 
 use super::limits::{add_finalizer, valid_quantity};
-use crate::formats;
+use crate::hooks::quantities;
 use crate::hooks::report::each;
-use crate::hooks::{quantities, read};
-use crate::rules::{Check, Errors, FieldPath};
 
 /// A claim stays until nothing uses it.
 pub fn claim_protection(object: &mut Object) {

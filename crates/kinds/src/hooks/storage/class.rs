@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, formats};
 use serde_json::Value;
 
 use super::limits::text_size;
-use crate::formats;
-use crate::hooks::read;
 use crate::hooks::report::each;
-use crate::rules::{Check, Errors, FieldPath};
 
 /// The parameters of a class: few enough, small enough, none without a name.
 pub fn class_parameters(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {

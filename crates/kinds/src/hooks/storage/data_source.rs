@@ -1,12 +1,11 @@
 //! What a claim's volume is filled from: two fields, the older of which can say less.
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, formats};
 use serde_json::{Value, json};
 
-use crate::formats;
-use crate::hooks::read;
 use crate::hooks::report::each;
-use crate::rules::{Check, Errors, FieldPath};
 
 /// The two fields for a claim's source are well formed and agree.
 pub fn claim_data_sources(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {

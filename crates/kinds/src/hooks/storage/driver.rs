@@ -3,12 +3,11 @@
 use std::collections::HashSet;
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath, formats};
 use serde_json::{Value, json};
 
-use crate::formats;
-use crate::hooks::read;
 use crate::hooks::report::each;
-use crate::rules::{Check, Errors, FieldPath};
 
 /// The tokens that a driver wants: one per audience, of a sensible age.
 pub fn driver_token_requests(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {

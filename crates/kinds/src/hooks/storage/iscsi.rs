@@ -2,8 +2,8 @@
 
 use pawl_meta::object::{Meta as _, Object};
 
-use crate::hooks::read;
-use crate::rules::{Check, Errors, FieldPath};
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath};
 
 /// The name of a volume and its portal fit into an initiator's name.
 pub fn iscsi_portal_length(cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {

@@ -1,10 +1,11 @@
 //! What volumes, claims, classes and attachments have in common: finalizers, access modes, amounts and sizes.
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath};
 use serde_json::{Value, json};
 
-use crate::hooks::{quantities, read};
-use crate::rules::{Check, Errors, FieldPath};
+use crate::hooks::quantities;
 
 /// Access modes are known, and ReadWriteOncePod stands alone. Used for volumes and claims.
 pub fn access_modes(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {

@@ -1,11 +1,12 @@
 //! What rules cannot say about volumes.
 
 use pawl_meta::object::Object;
+use pawl_meta::read;
+use pawl_rules::{Check, Errors, FieldPath};
 use serde_json::{Value, json};
 
 use super::limits::{add_finalizer, valid_quantity};
-use crate::hooks::{quantities, read};
-use crate::rules::{Check, Errors, FieldPath};
+use crate::hooks::quantities;
 
 /// Where a volume can come from: the fields of its source.
 const VOLUME_SOURCES: [&str; 22] = [

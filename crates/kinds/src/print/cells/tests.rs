@@ -5,10 +5,14 @@ use super::*;
 const NOW: i64 = 1_735_689_600; // 2025-01-01T00:00:00Z
 const MADE: &str = "2024-12-31T23:59:00Z"; // 60s ago
 
+fn columns(name: &str) -> &'static dyn Columns {
+    Printed::load().unwrap().of(name)
+}
+
 #[test]
 fn the_facts_can_be_read() {
     let facts = parse(&crate::facts::text().columns).unwrap();
-    assert_eq!(facts.types.len(), 59);
+    assert_eq!(facts.types.len(), 58);
     for (name, block) in &facts.types {
         let columns = &facts.blocks[*block];
         assert!(!columns.definitions.is_empty(), "{name} has columns");
@@ -20,8 +24,7 @@ fn the_facts_can_be_read() {
 #[test]
 fn columns_are_as_recorded() {
     let names = |name: &str| {
-        let columns = Columns::for_type(name).unwrap();
-        columns.definitions().iter().map(|column| (column.name, column.priority)).collect::<Vec<_>>()
+        columns(name).definitions().iter().map(|column| (&*column.name, column.priority)).collect::<Vec<_>>()
     };
     assert_eq!(
         names("core.v1.Pod"),
@@ -37,15 +40,9 @@ fn columns_are_as_recorded() {
             ("Readiness Gates", 1)
         ]
     );
-    assert_eq!(
-        Columns::fallback().definitions(),
-        [
-            Column { name: "Name", kind: "string", format: "name", priority: 0 },
-            Column { name: "Created At", kind: "date", format: "", priority: 0 }
-        ]
-    );
-    assert!(Columns::for_type("core.v1.LimitRange").is_none());
-    assert!(Columns::for_type("rbac.v1.Role").is_none());
+    assert_eq!(names("*"), [("Name", 0), ("Created At", 0)]);
+    assert!(columns("core.v1.LimitRange").is_fallback());
+    assert!(columns("rbac.v1.Role").is_fallback());
 }
 
 #[test]
@@ -156,7 +153,7 @@ fn rows_are_as_recorded() {
     ] {
         object["metadata"]["name"] = json!("a");
         object["metadata"]["creationTimestamp"] = json!(MADE);
-        assert_eq!(json!(Columns::for_type(name).unwrap().row(&object, NOW)), expected, "{name}");
+        assert_eq!(json!(columns(name).row(&object, NOW)), expected, "{name}");
     }
 }
 
@@ -164,7 +161,7 @@ fn rows_are_as_recorded() {
 fn pods_that_have_ended_say_so() {
     let conditions = |phase: &str| {
         let pod = json!({"status": {"phase": phase}});
-        json!(Columns::for_type("core.v1.Pod").unwrap().row_conditions(&pod))
+        json!(columns("core.v1.Pod").row_conditions(&pod))
     };
     assert_eq!(conditions("Running"), json!([]));
     assert_eq!(
@@ -182,8 +179,9 @@ fn pods_that_have_ended_say_so() {
 fn flow_schemas_come_by_precedence() {
     let schema =
         |name: &str, precedence: i64| json!({"metadata": {"name": name}, "spec": {"matchingPrecedence": precedence}});
-    let schemas = vec![schema("c", 10), schema("b", 9), schema("a", 10)];
-    let schemas = Columns::for_type("flowcontrol.v1.FlowSchema").unwrap().arrange(schemas, Value::clone);
+    let mut schemas = [schema("c", 10), schema("b", 9), schema("a", 10)];
+    let columns = columns("flowcontrol.v1.FlowSchema");
+    schemas.sort_by(|one, other| columns.order(&columns.sort_key(one), &columns.sort_key(other)));
     let names: Vec<_> = schemas.iter().map(|schema| schema["metadata"]["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["b", "a", "c"]);
 }

@@ -1,10 +1,8 @@
-//! The text of `facts/rules`: files into blocks, lines into words, a condition and a detail.
+//! The text of rules: files into blocks, lines into words, a condition and a detail.
 
 use std::collections::HashMap;
 
 use pawl_meta::ErrorKind;
-
-use crate::facts;
 
 /// The blocks of all files by name, `like` lines replaced by what they stand for.
 pub(super) struct Blocks {
@@ -13,9 +11,9 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    pub fn read(errors: &mut Vec<String>) -> Self {
+    pub fn read(texts: &[&'static str], errors: &mut Vec<String>) -> Self {
         let mut blocks = Self { types: HashMap::new(), kinds: HashMap::new() };
-        for text in &facts::text().rules {
+        for text in texts {
             let mut open: Option<&mut Vec<&'static str>> = None;
             for line in text.lines() {
                 let trimmed = line.trim();

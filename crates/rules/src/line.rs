@@ -1,7 +1,7 @@
 //! One `check` line: a place, what is demanded of it, and under which condition.
 
 use pawl_meta::{ErrorKind, Errors, go};
-use pawl_schema::NodeKind;
+use pawl_schema::TypeKind;
 use serde_json::{Map, Value};
 
 use super::at::At;
@@ -12,7 +12,6 @@ use super::place::{EMPTY, Place};
 use super::primitive::{Context, Primitive, Shown};
 use super::shown;
 use super::words::{Flow, Line, Modifiers};
-use crate::types;
 
 pub(super) struct CheckLine {
     pub place: Place,
@@ -29,12 +28,12 @@ pub(super) struct CheckLine {
 
 impl CheckLine {
     /// Reads what follows `check`.
-    pub fn parse(cx: Context<'_>, line: &Line) -> Result<Self, String> {
+    pub fn parse(cx: Context, line: &Line) -> Result<Self, String> {
         let mut words = line.words.clone();
         let modifiers = Modifiers::take(&mut words)?;
         let (path, rest) = words.split_first().ok_or("a check without a path")?;
-        let place = Place::parse(cx.schema, cx.block, path)?;
-        let primitive = Primitive::parse(Context { node: place.node, ..cx }, rest)?;
+        let place = Place::parse(cx.block, path)?;
+        let primitive = Primitive::parse(Context { of: place.of, ..cx }, rest)?;
         let condition = line.condition.map(|text| Condition::parse(cx, text)).transpose()?;
         Ok(Self {
             place,
@@ -84,14 +83,14 @@ impl CheckLine {
             _ if self.always => &self.place.zero,
             _ => return,
         };
-        judge::judge(&self.primitive, scene, value, self.place.node, at, report);
+        judge::judge(&self.primitive, scene, value, self.place.of, at, report);
     }
 
     /// `check .`: the object itself is what is wrong.
     fn run_on_itself(&self, object: &Map<String, Value>, at: &At<'_>, report: &mut Report<'_>) {
         let elsewhere = self.at.map(|path| at.field(path));
         let at = elsewhere.as_ref().unwrap_or(at);
-        let whole = || shown::object(Some(self.place.node), object);
+        let whole = || shown::object(Some(self.place.of), object);
         match &self.primitive {
             Primitive::Required => report.add(ErrorKind::Required, at, String::new, ""),
             Primitive::Invalid(Shown::Value) => report.invalid(at, whole, ""),
@@ -120,7 +119,7 @@ fn selects(
 ) {
     let found = labels.get(scene.object).and_then(Value::as_object);
     let has = found.unwrap_or(&EMPTY);
-    let plain = matches!(types::schema().node(place.node).kind, NodeKind::Map(_));
+    let plain = matches!(place.of.kind(), TypeKind::Map(_));
     let taken = match selector.filter(|selector| !selector.is_null()) {
         Some(Value::Object(wanted)) if plain => labels::contains(has, wanted),
         None if plain => true,
@@ -128,7 +127,7 @@ fn selects(
         None => false,
     };
     if !taken {
-        let bad = || found.map_or_else(|| "null".to_owned(), |found| shown::object(Some(labels.node), found));
+        let bad = || found.map_or_else(|| "null".to_owned(), |found| shown::object(Some(labels.of), found));
         report.invalid(&at.field(labels.text), bad, "`selector` does not match template `labels`");
     }
 }
@@ -137,6 +136,6 @@ fn selects(
 fn unique_sibling(place: &Place, value: Option<&Value>, scene: Scene<'_>, at: &At<'_>, report: &mut Report<'_>) {
     let (Some((siblings, index)), Some(value)) = (scene.siblings, value) else { return };
     if siblings.first_with(place, value).is_some_and(|first| first < index) {
-        report.add(ErrorKind::Duplicate, at, || shown::value(place.node, value), "");
+        report.add(ErrorKind::Duplicate, at, || shown::value(place.of, value), "");
     }
 }

@@ -1,6 +1,6 @@
 //! The primitives of `check` lines: what may be demanded of a value, read from the words of a line.
 
-use pawl_schema::{NodeId, NodeKind, Schema};
+use pawl_schema::{TypeKind, TypeRef};
 use serde_json::Value;
 
 use super::place::Place;
@@ -42,9 +42,9 @@ pub(super) enum Primitive {
     UniqueItems,
     UniqueSibling,
     AloneIf(&'static str),
-    Each(Box<Primitive>, NodeId),
+    Each(Box<Primitive>, TypeRef<'static>),
     Keys(Box<Primitive>),
-    Values(Box<Primitive>, NodeId),
+    Values(Box<Primitive>, TypeRef<'static>),
     QuantityNotNegative,
     QuantityPositive,
     IntOrPercent,
@@ -72,14 +72,13 @@ pub(super) enum Shown {
 
 /// Where a primitive is read: the type of the block's object, and the type of the value that is looked at.
 #[derive(Clone, Copy)]
-pub(super) struct Context<'s> {
-    pub schema: &'s Schema,
-    pub block: NodeId,
-    pub node: NodeId,
+pub(super) struct Context {
+    pub block: TypeRef<'static>,
+    pub of: TypeRef<'static>,
 }
 
 impl Primitive {
-    pub fn parse(cx: Context<'_>, words: &[&'static str]) -> Result<Self, String> {
+    pub fn parse(cx: Context, words: &[&'static str]) -> Result<Self, String> {
         let (name, args) = words.split_first().ok_or("a check without a primitive")?;
         if let Some(judge) = texts::named(name) {
             return none(args, Self::Text(judge));
@@ -108,14 +107,14 @@ impl Primitive {
             "fqn3" => Self::ThreeSegments,
             "poolname" => Self::PoolName,
             "domainprefixedpath" => Self::DomainPrefixedPath,
-            "lowerqualifiedname" => Self::LowerText(crate::formats::qualified_name),
+            "lowerqualifiedname" => Self::LowerText(super::formats::qualified_name),
             _ => return Self::with_arguments(cx, name, args),
         };
         none(args, plain)
     }
 
-    fn with_arguments(cx: Context<'_>, name: &str, args: &[&'static str]) -> Result<Self, String> {
-        let place = || Place::parse(cx.schema, cx.block, one(args)?);
+    fn with_arguments(cx: Context, name: &str, args: &[&'static str]) -> Result<Self, String> {
+        let place = || Place::parse(cx.block, one(args)?);
         let list = || args.iter().map(|arg| unquoted(arg)).collect();
         Ok(match name {
             "invalid" => Self::Invalid(match args {
@@ -149,12 +148,12 @@ impl Primitive {
             "notbelowfield" => Self::NotBelowField(place()?),
             "fails" => Self::Fails(Box::new(Self::parse(cx, args)?)),
             "keys" => Self::Keys(Box::new(Self::parse(cx, args)?)),
-            "each" => match cx.schema.node(cx.node).kind {
-                NodeKind::List(node) => Self::Each(Box::new(Self::parse(Context { node, ..cx }, args)?), node),
+            "each" => match cx.of.kind() {
+                TypeKind::List(of) => Self::Each(Box::new(Self::parse(Context { of, ..cx }, args)?), of),
                 _ => return Err("`each` of what is no list".to_owned()),
             },
-            "values" => match cx.schema.node(cx.node).kind {
-                NodeKind::Map(node) => Self::Values(Box::new(Self::parse(Context { node, ..cx }, args)?), node),
+            "values" => match cx.of.kind() {
+                TypeKind::Map(of) => Self::Values(Box::new(Self::parse(Context { of, ..cx }, args)?), of),
                 _ => return Err("`values` of what is no map".to_owned()),
             },
             other => return Err(format!("no such primitive: {other}")),

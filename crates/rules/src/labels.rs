@@ -6,8 +6,8 @@ use pawl_meta::{ErrorKind, go};
 use serde_json::{Map, Value};
 
 use super::at::At;
+use super::formats;
 use super::judge::Report;
-use crate::formats;
 
 /// All annotations of an object together.
 const ANNOTATIONS_MAX: usize = 256 * 1024;

@@ -6,12 +6,10 @@ use serde_json::{Map, Value};
 use super::at::At;
 use super::check::Check;
 use super::judge::Report;
-use super::kind::{Kind, Step, UpdateLine, UpdateRule, Warn};
+use super::kind::{KindRules, Step, UpdateLine, UpdateRule, Warn};
 use super::place::Place;
 use super::plan::{Run, Visit};
-use super::{Rules, rules, shown};
-use crate::Resource;
-use crate::hooks::equal;
+use super::{Rules, equal, shown};
 
 /// Which pass over the metadata is due. What the passes look at is the caller's affair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,94 +23,82 @@ pub enum MetadataPass {
 /// Called when it is the metadata's turn, so that errors stand in upstream's order.
 pub type MetadataCheck<'c> = &'c mut dyn FnMut(MetadataPass, &mut Errors);
 
-/// Validates a new object.
-pub fn validate_create(
-    resource: &Resource,
-    object: &Map<String, Value>,
-    metadata: MetadataCheck<'_>,
-    errors: &mut Errors,
-) {
-    validate_new(&resource.facts.type_name, &resource.facts.kind, object, metadata, errors);
-}
-
-/// Validates a new object by the name of its type: also for the bodies of subresources, which are no resources.
-pub fn validate_new(
-    type_name: &str,
-    kind_name: &str,
-    object: &Map<String, Value>,
-    metadata: MetadataCheck<'_>,
-    errors: &mut Errors,
-) {
-    let Some(kind) = Rules::of(type_name, "") else { return metadata(MetadataPass::Meta, errors) };
-    let run = Run { rules: rules(), root: object, old: None, kind: kind_name };
-    for step in &kind.on_create {
-        match step {
-            Step::Meta => metadata(MetadataPass::Meta, errors),
-            Step::MetaUpdate => {}
-            Step::Updates => {
-                for hook in &kind.create_checks {
-                    hook(&run.check(), object, &FieldPath::root(), errors);
+impl Rules {
+    /// Validates a new object.
+    pub fn validate_create(
+        &self,
+        kind: &KindRules,
+        kind_name: &str,
+        object: &Map<String, Value>,
+        metadata: MetadataCheck<'_>,
+        errors: &mut Errors,
+    ) {
+        let run = Run { rules: self, root: object, old: None, kind: kind_name };
+        for step in &kind.on_create {
+            match step {
+                Step::Meta => metadata(MetadataPass::Meta, errors),
+                Step::MetaUpdate => {}
+                Step::Updates => {
+                    for hook in &kind.create_checks {
+                        hook(&run.check(), object, &FieldPath::root(), errors);
+                    }
                 }
+                Step::Checks => run.checks(kind, errors),
             }
-            Step::Checks => run.checks(kind, errors),
         }
     }
-}
 
-/// Validates a change, made through the resource itself or one of its subresources.
-pub fn validate_update(
-    resource: &Resource,
-    subresource: &str,
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    metadata: MetadataCheck<'_>,
-    errors: &mut Errors,
-) {
-    let facts = &resource.facts;
-    let Some(kind) = Rules::of(&facts.type_name, subresource) else {
-        return metadata(MetadataPass::Update, errors);
-    };
-    let run = Run { rules: rules(), root: new, old: Some(old), kind: &facts.kind };
-    for step in &kind.on_update {
-        match step {
-            Step::Meta => metadata(MetadataPass::Meta, errors),
-            Step::MetaUpdate => metadata(MetadataPass::Update, errors),
-            Step::Updates => {
-                for line in &kind.updates {
-                    line.run(&run, old, errors);
+    /// Validates a change, made through the resource itself or one of its subresources.
+    pub fn validate_update(
+        &self,
+        kind: &KindRules,
+        kind_name: &str,
+        (new, old): (&Map<String, Value>, &Map<String, Value>),
+        metadata: MetadataCheck<'_>,
+        errors: &mut Errors,
+    ) {
+        let run = Run { rules: self, root: new, old: Some(old), kind: kind_name };
+        for step in &kind.on_update {
+            match step {
+                Step::Meta => metadata(MetadataPass::Meta, errors),
+                Step::MetaUpdate => metadata(MetadataPass::Update, errors),
+                Step::Updates => {
+                    for line in &kind.updates {
+                        line.run(&run, old, errors);
+                    }
                 }
+                Step::Checks => run.checks(kind, errors),
             }
-            Step::Checks => run.checks(kind, errors),
         }
     }
-}
 
-/// What deserves a warning about an object that passed validation.
-pub fn warnings(
-    resource: &Resource,
-    subresource: &str,
-    new: &Map<String, Value>,
-    old: Option<&Map<String, Value>>,
-) -> Vec<String> {
-    let mut found = Vec::new();
-    let Some(kind) = Rules::of(&resource.facts.type_name, subresource) else { return found };
-    let run = Run { rules: rules(), root: new, old, kind: &resource.facts.kind };
-    for warn in &kind.warns {
-        match warn {
-            Warn::Text(place, condition, text) => {
-                let applies = condition.as_ref().is_none_or(|condition| condition.holds(run.whole()));
-                if applies && place.is_set(place.get(new)) {
-                    found.push((*text).to_owned());
+    /// What deserves a warning about an object that passed validation.
+    pub fn warnings(
+        &self,
+        kind: &KindRules,
+        kind_name: &str,
+        new: &Map<String, Value>,
+        old: Option<&Map<String, Value>>,
+    ) -> Vec<String> {
+        let mut found = Vec::new();
+        let run = Run { rules: self, root: new, old, kind: kind_name };
+        for warn in &kind.warns {
+            match warn {
+                Warn::Text(place, condition, text) => {
+                    let applies = condition.as_ref().is_none_or(|condition| condition.holds(run.whole()));
+                    if applies && place.is_set(place.get(new)) {
+                        found.push((*text).to_owned());
+                    }
                 }
+                Warn::Hook(hook) => hook(&run.check(), new, &FieldPath::root(), &mut found),
             }
-            Warn::Hook(hook) => hook(&run.check(), new, &FieldPath::root(), &mut found),
         }
+        found
     }
-    found
 }
 
 impl<'r> Run<'r> {
-    fn checks(&self, kind: &Kind, errors: &mut Errors) {
+    fn checks(&self, kind: &KindRules, errors: &mut Errors) {
         if let Some(plan) = kind.plan {
             self.run(plan, Visit { scene: self.whole(), at: &At::ROOT, around: None }, errors);
         }
@@ -175,9 +161,9 @@ impl UpdateLine {
 
     fn invalid(&self, place: &Place, new: &Map<String, Value>, report: &mut Report<'_>, detail: &str) {
         let bad = || match place.get(new).filter(|value| !value.is_null()) {
-            Some(value) => shown::value(place.node, value),
+            Some(value) => shown::value(place.of, value),
             None if place.pointer => "null".to_owned(),
-            None => shown::value(place.node, &place.zero),
+            None => shown::value(place.of, &place.zero),
         };
         report.invalid(&self.at(place), bad, detail);
     }

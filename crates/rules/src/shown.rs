@@ -1,37 +1,34 @@
 //! Values as messages show them: the JSON that Go would write, fields in the order of their declaration.
 
 use pawl_meta::go;
-use pawl_schema::{NodeId, NodeKind};
+use pawl_schema::{TypeKind, TypeRef};
 use serde_json::{Map, Value};
 
-use crate::types;
-
 /// A bad value of a type.
-pub(super) fn value(node: NodeId, value: &Value) -> String {
+pub(super) fn value(of: TypeRef<'_>, value: &Value) -> String {
     match value {
         Value::Object(_) | Value::Array(_) => {
             let mut out = String::new();
-            write(Some(node), value, &mut out);
+            write(Some(of), value, &mut out);
             out
         }
         _ => go::print(value),
     }
 }
 
-/// A whole object as a bad value.
-pub(super) fn object(node: Option<NodeId>, fields: &Map<String, Value>) -> String {
+/// An object of a type as messages show it: fields in the order of their declaration.
+pub fn object(of: Option<TypeRef<'_>>, fields: &Map<String, Value>) -> String {
     let mut out = String::new();
-    write_fields(node, fields, &mut out);
+    write_fields(of, fields, &mut out);
     out
 }
 
-fn write(node: Option<NodeId>, value: &Value, out: &mut String) {
-    let schema = types::schema();
+fn write(of: Option<TypeRef<'_>>, value: &Value, out: &mut String) {
     match value {
-        Value::Object(fields) => write_fields(node, fields, out),
+        Value::Object(fields) => write_fields(of, fields, out),
         Value::Array(items) => {
-            let item = node.and_then(|node| match schema.node(node).kind {
-                NodeKind::List(item) => Some(item),
+            let item = of.and_then(|of| match of.kind() {
+                TypeKind::List(item) => Some(item),
                 _ => None,
             });
             out.push('[');
@@ -47,27 +44,26 @@ fn write(node: Option<NodeId>, value: &Value, out: &mut String) {
     }
 }
 
-fn write_fields(node: Option<NodeId>, fields: &Map<String, Value>, out: &mut String) {
-    let schema = types::schema();
+fn write_fields(of: Option<TypeRef<'_>>, fields: &Map<String, Value>, out: &mut String) {
     let mut first = true;
-    let mut entry = |name: &str, node: Option<NodeId>, value: &Value, out: &mut String| {
+    let mut entry = |name: &str, of: Option<TypeRef<'_>>, value: &Value, out: &mut String| {
         if !std::mem::take(&mut first) {
             out.push(',');
         }
         write_scalar(&Value::from(name), out);
         out.push(':');
-        write(node, value, out);
+        write(of, value, out);
     };
     out.push('{');
-    match node.map(|node| &schema.node(node).kind) {
-        Some(NodeKind::Object(object)) => {
-            for field in &object.fields {
+    match of.map(TypeRef::kind) {
+        Some(TypeKind::Object(object)) => {
+            for field in object.fields() {
                 if let Some(value) = fields.get(&*field.name) {
-                    entry(&field.name, Some(field.node), value, out);
+                    entry(&field.name, Some(field.of()), value, out);
                 }
             }
         }
-        Some(NodeKind::Map(inner)) => fields.iter().for_each(|(key, value)| entry(key, Some(*inner), value, out)),
+        Some(TypeKind::Map(inner)) => fields.iter().for_each(|(key, value)| entry(key, Some(inner), value, out)),
         _ => fields.iter().for_each(|(key, value)| entry(key, None, value, out)),
     }
     out.push('}');

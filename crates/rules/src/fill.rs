@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 
 use super::Rules;
 use super::condition::{Condition, Scene};
-use super::kind::Given;
+use super::hooks::FillHook;
+use super::kind::{Given, KindRules};
 use super::place::{Place, Step};
 use super::plan::Shape;
-use crate::hooks::FillHook;
 
 pub(super) type FillId = usize;
 pub(super) type GateId = usize;
@@ -44,8 +44,18 @@ pub(super) enum DefaultLine {
 }
 
 impl Rules {
+    /// Fills in the defaults of a kind.
+    pub fn set_defaults(&self, kind: &KindRules, object: &mut Map<String, Value>) {
+        for line in &kind.defaults {
+            line.apply(object);
+        }
+        if let Some(fill) = kind.fill {
+            self.fill(fill, object);
+        }
+    }
+
     /// Fills in defaults: the type's own first, then its children's.
-    pub(super) fn fill(&self, id: FillId, object: &mut Map<String, Value>) {
+    fn fill(&self, id: FillId, object: &mut Map<String, Value>) {
         let Some(fill) = self.fills.get(id) else { return };
         for line in &fill.lines {
             line.apply(object);

@@ -1,12 +1,11 @@
-//! How hooks look into objects: loosely, without a panic, a missing or mistyped field being the zero value of its type.
-//! The schema has refused wrong types before a hook runs.
+//! How hooks and plugins look into objects: loosely, without a panic, a missing or mistyped field being the zero value of its
+//! type. The schema has refused wrong types before one of them runs.
 
 use std::sync::LazyLock;
 
-use pawl_meta::object::Object;
 use serde_json::{Map, Value};
 
-use crate::rules::is_zero;
+use crate::object::Object;
 
 /// The text of a field, empty when absent.
 pub fn text<'a>(object: &'a Object, field: &str) -> &'a str {
@@ -54,6 +53,11 @@ pub fn objects<'a>(object: &'a Object, field: &str) -> impl Iterator<Item = (usi
     list(object, field).iter().enumerate().filter_map(|(at, item)| item.as_object().map(|item| (at, item)))
 }
 
+/// The objects among the items of a field.
+pub fn each<'a>(object: &'a Object, field: &str) -> impl Iterator<Item = &'a Object> {
+    objects(object, field).map(|(_, item)| item)
+}
+
 /// Whether a field is present and not null: what a Go pointer tells.
 pub fn present(object: &Object, field: &str) -> bool {
     object.get(field).is_some_and(|value| !value.is_null())
@@ -65,13 +69,39 @@ pub fn same(one: &Object, other: &Object, field: &str) -> bool {
     of(one) == of(other)
 }
 
+/// The text of a field of the object in a field.
+pub fn deep_text<'a>(object: &'a Object, outer: &str, inner: &str) -> &'a str {
+    map(object, outer).map(|object| text(object, inner)).unwrap_or_default()
+}
+
 /// The object in a field, made when absent; nothing when something else stands there.
 pub fn map_mut<'a>(object: &'a mut Object, field: &str) -> Option<&'a mut Object> {
-    let value = object.entry(field).or_insert_with(|| Value::Object(Map::new()));
-    if value.is_null() {
-        *value = Value::Object(Map::new());
+    slot(object, field, || Value::Object(Map::new())).as_object_mut()
+}
+
+/// The list in a field, made when absent; nothing when something else stands there.
+pub fn list_mut<'a>(object: &'a mut Object, field: &str) -> Option<&'a mut Vec<Value>> {
+    slot(object, field, || Value::Array(Vec::new())).as_array_mut()
+}
+
+fn slot<'a>(object: &'a mut Object, field: &str, empty: fn() -> Value) -> &'a mut Value {
+    let slot = object.entry(field).or_insert(Value::Null);
+    if slot.is_null() {
+        *slot = empty();
     }
-    value.as_object_mut()
+    slot
+}
+
+/// Whether Go would call a value zero.
+pub fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(truth) => !truth,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+    }
 }
 
 /// Sets a field that is not set.

@@ -1,24 +1,25 @@
-//! Turns the blocks of the facts into plans. Everything that makes no sense is reported; a test demands that nothing is.
+//! Turns blocks of rules into plans. Everything that makes no sense is reported.
 
 use std::collections::{HashMap, HashSet};
 
-use pawl_schema::{NodeId, Object, Schema};
+use pawl_schema::{FieldRef, ObjectRef, Schema, TypeRef};
 
 use super::Rules;
 use super::condition::Condition;
 use super::fill::{Child, DefaultLine, Fill, Gates};
-use super::kind::{Create, Given, Keep, Kind, Step, UpdateLine, UpdateRule, Warn};
+use super::kind::{Create, Given, Keep, KindRules, Step, UpdateLine, UpdateRule, Warn};
 use super::line::CheckLine;
 use super::place::Place;
 use super::plan::{Descend, Member, Op, Plan, PlanId, Shape, Union, element};
 use super::primitive::Context;
 use super::words::{Blocks, Line, Modifiers};
-use crate::{hooks, resource, types};
+use super::{Hooks, Subject};
 
 const NO_SUCH_HOOK: &str = "no such function";
 
 pub(super) struct Compiler {
     schema: &'static Schema,
+    hooks: Hooks,
     blocks: Blocks,
     /// The types at or below which something is checked, filled in, or gated.
     checked: HashSet<&'static str>,
@@ -32,10 +33,14 @@ pub(super) struct Compiler {
 }
 
 impl Compiler {
-    pub fn run() -> (Rules, Vec<String>) {
+    pub fn run(
+        texts: &[&'static str],
+        schema: &'static Schema,
+        subjects: &[Subject],
+        hooks: Hooks,
+    ) -> Result<Rules, Vec<String>> {
         let mut errors = Vec::new();
-        let blocks = Blocks::read(&mut errors);
-        let schema = types::schema();
+        let blocks = Blocks::read(texts, &mut errors);
         let parents = parents(schema);
         let reach = |starts: &[&str]| -> HashSet<&'static str> {
             let of_interest = |lines: &&Vec<&str>| lines.iter().any(|l| starts.iter().any(|s| l.starts_with(s)));
@@ -56,6 +61,7 @@ impl Compiler {
         let (checked, filled, gated) = (reach(&["check ", "descend "]), reach(&["default "]), reach(&["disabled "]));
         let mut compiler = Self {
             schema,
+            hooks,
             checked,
             filled,
             gated,
@@ -66,24 +72,21 @@ impl Compiler {
             rules: Rules::default(),
             errors,
         };
-        compiler.kinds();
+        compiler.kinds(subjects);
         compiler.leftovers();
-        (compiler.rules, compiler.errors)
+        if compiler.errors.is_empty() { Ok(compiler.rules) } else { Err(compiler.errors) }
     }
 
-    fn kinds(&mut self) {
+    fn kinds(&mut self, subjects: &[Subject]) {
         let mut names: Vec<&'static str> = self.blocks.kinds.keys().filter(|n| !n.contains('#')).copied().collect();
-        for resource in resource::builtin() {
-            let name = resource.facts.type_name.as_str();
-            if !self.blocks.kinds.contains_key(name) {
-                names.push(name);
-            }
-        }
+        names.extend(subjects.iter().map(|s| s.type_name).filter(|name| !self.blocks.kinds.contains_key(name)));
+        let status: HashMap<&str, &'static [String]> = subjects.iter().map(|s| (s.type_name, s.status)).collect();
         for name in names {
             let type_name = name.split_once('/').map_or(name, |(name, _)| name);
             match self.schema.named(type_name) {
-                Some(node) => {
-                    let kind = self.kind(name, type_name, node);
+                Some(of) => {
+                    let mut kind = self.kind(name, type_name, of);
+                    kind.status = status.get(type_name).copied().unwrap_or_default();
                     self.rules.kinds.insert(name, kind);
                 }
                 None => self.errors.push(format!("kind {name}: no such type")),
@@ -97,22 +100,23 @@ impl Compiler {
         for name in names {
             let type_name = name.split_once('#').map_or(name, |(name, _)| name);
             match self.schema.named(type_name) {
-                Some(node) => {
-                    self.plan(name, node);
-                    self.fill(type_name, node);
+                Some(of) => {
+                    self.plan(name, of);
+                    self.fill(type_name, of);
                 }
                 None => self.errors.push(format!("type {name}: no such type")),
             }
         }
     }
 
-    fn kind(&mut self, name: &'static str, type_name: &'static str, own: NodeId) -> Kind {
+    fn kind(&mut self, name: &'static str, type_name: &'static str, own: TypeRef<'static>) -> KindRules {
         let lines = self.blocks.kinds.get(name).cloned().unwrap_or_default();
         let is_sub = name.contains('/');
         let form = lines.iter().find_map(|line| line.strip_prefix("form ")).unwrap_or(type_name);
-        let node = self.schema.named(form).unwrap_or(own);
-        let mut kind = Kind {
-            node,
+        let of = self.schema.named(form).unwrap_or(own);
+        let mut kind = KindRules {
+            of,
+            status: &[],
             defaults: Vec::new(),
             fill: if is_sub { None } else { self.fill(type_name, own) },
             gates: self.gates(type_name, own),
@@ -146,12 +150,12 @@ impl Compiler {
             };
             self.note(name, line, done);
         }
-        kind.plan = self.kind_plan(form, node, &checks, is_sub);
+        kind.plan = self.kind_plan(form, of, &checks, is_sub);
         kind
     }
 
-    fn kind_line(&mut self, kind: &mut Kind, word: &str, rest: &'static str) -> Result<(), String> {
-        let cx = Context { schema: self.schema, block: kind.node, node: kind.node };
+    fn kind_line(&mut self, kind: &mut KindRules, word: &str, rest: &'static str) -> Result<(), String> {
+        let cx = Context { block: kind.of, of: kind.of };
         let line = Line::read(rest);
         match (word, line.words.as_slice()) {
             ("form", _) => {}
@@ -162,15 +166,17 @@ impl Compiler {
             ("owns", fields) => kind.owns = Some(fields.to_vec()),
             ("steps", ["create", steps @ ..]) => kind.on_create = steps_of(steps)?,
             ("steps", ["update", steps @ ..]) => kind.on_update = steps_of(steps)?,
-            ("create", ["check", "fn", name]) => kind.create_checks.push(hooks::check(name).ok_or(NO_SUCH_HOOK)?),
-            ("create", _) => kind.creates.push(create_line(cx, &line)?),
-            ("update", ["set", "fn", name]) => kind.keeps.push(Keep::Hook(hooks::keep(name).ok_or(NO_SUCH_HOOK)?)),
+            ("create", ["check", "fn", name]) => kind.create_checks.push((self.hooks.check)(name).ok_or(NO_SUCH_HOOK)?),
+            ("create", _) => kind.creates.push(create_line(cx, self.hooks, &line)?),
+            ("update", ["set", "fn", name]) => {
+                kind.keeps.push(Keep::Hook((self.hooks.keep)(name).ok_or(NO_SUCH_HOOK)?))
+            }
             ("update", ["keep", "metadata"]) => kind.keeps.push(Keep::Metadata),
-            ("update", ["keep", path]) => kind.keeps.push(Keep::Place(Place::parse(cx.schema, cx.block, path)?)),
-            ("update", _) => kind.updates.push(update_line(cx, &line)?),
-            ("warn", ["fn", name]) => kind.warns.push(Warn::Hook(hooks::warn(name).ok_or(NO_SUCH_HOOK)?)),
+            ("update", ["keep", path]) => kind.keeps.push(Keep::Place(Place::parse(cx.block, path)?)),
+            ("update", _) => kind.updates.push(update_line(cx, self.hooks, &line)?),
+            ("warn", ["fn", name]) => kind.warns.push(Warn::Hook((self.hooks.warn)(name).ok_or(NO_SUCH_HOOK)?)),
             ("warn", [path]) => {
-                let place = Place::parse(cx.schema, cx.block, path)?;
+                let place = Place::parse(cx.block, path)?;
                 let text = line.detail.ok_or("a warning without a text")?;
                 kind.warns.push(Warn::Text(place, condition(cx, &line)?, text));
             }
@@ -183,7 +189,7 @@ impl Compiler {
     fn kind_plan(
         &mut self,
         type_name: &'static str,
-        node: NodeId,
+        of: TypeRef<'static>,
         lines: &[&'static str],
         is_sub: bool,
     ) -> Option<PlanId> {
@@ -191,7 +197,7 @@ impl Compiler {
         if !is_sub {
             lines.extend(self.blocks.types.get(type_name).into_iter().flatten());
         }
-        let ops = self.ops(type_name, node, &lines, !is_sub);
+        let ops = self.ops(type_name, of, &lines, !is_sub);
         if ops.is_empty() {
             return None;
         }
@@ -200,7 +206,7 @@ impl Compiler {
     }
 
     /// The plan of a type or of one of its variants; none where nothing is checked at or below it.
-    fn plan(&mut self, name: &'static str, node: NodeId) -> Option<PlanId> {
+    fn plan(&mut self, name: &'static str, of: TypeRef<'static>) -> Option<PlanId> {
         if let Some(id) = self.plan_ids.get(name) {
             return Some(*id);
         }
@@ -212,29 +218,29 @@ impl Compiler {
         self.rules.plans.push(Plan::default());
         self.plan_ids.insert(name, id);
         let mut lines = self.blocks.types.get(name).cloned().unwrap_or_default();
-        for embedded in embedded(self.schema.object(node)) {
+        for embedded in embedded(of.object()) {
             lines.extend(self.blocks.types.get(embedded).into_iter().flatten());
         }
-        let ops = self.ops(name, node, &lines, true);
+        let ops = self.ops(name, of, &lines, true);
         if let Some(plan) = self.rules.plans.get_mut(id) {
             *plan = Plan { type_name, ops };
         }
         Some(id)
     }
 
-    fn ops(&mut self, name: &str, node: NodeId, lines: &[&'static str], with_children: bool) -> Vec<Op> {
+    fn ops(&mut self, name: &str, of: TypeRef<'static>, lines: &[&'static str], with_children: bool) -> Vec<Op> {
         let mut ops = Vec::new();
         // Fields that were visited, or are not to be.
         let mut done: HashSet<&'static str> = HashSet::new();
         for line in lines {
-            let result = self.op(node, line, &mut ops, &mut done);
+            let result = self.op(of, line, &mut ops, &mut done);
             self.note(name, line, result);
         }
-        let Some(object) = self.schema.object(node).filter(|_| with_children) else { return ops };
-        for field in object.fields.iter().filter(|field| !done.contains(&*field.name)) {
-            let Ok(place) = Place::parse(self.schema, node, &field.name) else { continue };
-            let Some((shape, inner, object)) = element(self.schema, field.node) else { continue };
-            if let Some(plan) = self.plan(&object.name, inner) {
+        let Some(object) = of.object().filter(|_| with_children) else { return ops };
+        for field in object.fields().filter(|field| !done.contains(&*field.name)) {
+            let Ok(place) = Place::parse(of, &field.get().name) else { continue };
+            let Some((shape, inner, object)) = element(field.of()) else { continue };
+            if let Some(plan) = self.plan(object.name(), inner) {
                 ops.push(Op::Descend(Descend { place, plan, shape, flat: false, condition: None }));
             }
         }
@@ -243,36 +249,36 @@ impl Compiler {
 
     fn op(
         &mut self,
-        node: NodeId,
+        of: TypeRef<'static>,
         text: &'static str,
         ops: &mut Vec<Op>,
         done: &mut HashSet<&'static str>,
     ) -> Result<(), String> {
-        let cx = Context { schema: self.schema, block: node, node };
+        let cx = Context { block: of, of };
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
         let line = Line::read(rest);
         match (word, line.words.as_slice()) {
             ("check", ["fn", name]) => {
-                ops.push(Op::Hook(hooks::check(name).ok_or(NO_SUCH_HOOK)?, condition(cx, &line)?));
+                ops.push(Op::Hook((self.hooks.check)(name).ok_or(NO_SUCH_HOOK)?, condition(cx, &line)?));
             }
             ("check", [path, "unchanged", "stop"]) => {
-                ops.push(Op::Unchanged(Place::parse(cx.schema, node, path)?));
+                ops.push(Op::Unchanged(Place::parse(of, path)?));
             }
             ("check", [".", "union", noun, members @ ..]) => {
-                ops.push(Op::Union(self.union(node, Some(noun.replace('_', " ")), members, done)?));
+                ops.push(Op::Union(self.union(of, Some(noun.replace('_', " ")), members, done)?));
             }
             ("check", [".", "first", members @ ..]) => {
-                ops.push(Op::Union(self.union(node, None, members, done)?));
+                ops.push(Op::Union(self.union(of, None, members, done)?));
             }
             ("check", _) => ops.push(Op::Check(CheckLine::parse(cx, &line)?)),
-            ("leave", [path]) => done.extend(Place::parse(cx.schema, node, path)?.first_field()),
+            ("leave", [path]) => done.extend(Place::parse(of, path)?.first_field()),
             ("descend", [path, how @ ..]) => {
-                let place = Place::parse(cx.schema, node, path)?;
+                let place = Place::parse(of, path)?;
                 done.extend(place.first_field());
-                let (shape, inner, object) = element(self.schema, place.node).ok_or("nothing to descend into")?;
+                let (shape, inner, object) = element(place.of).ok_or("nothing to descend into")?;
                 let (name, flat) = match how {
-                    [] => (&*object.name, false),
-                    ["flat"] => (&*object.name, true),
+                    [] => (object.name(), false),
+                    ["flat"] => (object.name(), true),
                     ["as", name] => (*name, false),
                     ["as", name, "flat"] => (*name, true),
                     _ => return Err("no such way to descend".to_owned()),
@@ -293,7 +299,7 @@ impl Compiler {
 
     fn union(
         &mut self,
-        node: NodeId,
+        of: TypeRef<'static>,
         noun: Option<String>,
         words: &[&'static str],
         done: &mut HashSet<&'static str>,
@@ -306,10 +312,10 @@ impl Compiler {
                 (_, Some((field, inside))) => (field, field, inside),
                 _ => (word, word, word),
             };
-            let place = Place::parse(self.schema, node, field)?;
+            let place = Place::parse(of, field)?;
             done.insert(field);
-            let plan = match element(self.schema, place.node) {
-                Some((Shape::One, inner, object)) => self.plan(&object.name, inner),
+            let plan = match element(place.of) {
+                Some((Shape::One, inner, object)) => self.plan(object.name(), inner),
                 _ => None,
             };
             members.push(Member { field, refused, inside, plan, always });
@@ -317,12 +323,12 @@ impl Compiler {
         Ok(Union { noun, members })
     }
 
-    fn default_line(&mut self, node: NodeId, rest: &'static str) -> Result<DefaultLine, String> {
-        let cx = Context { schema: self.schema, block: node, node };
+    fn default_line(&mut self, of: TypeRef<'static>, rest: &'static str) -> Result<DefaultLine, String> {
+        let cx = Context { block: of, of };
         let line = Line::read(rest);
-        let place = |path: &'static str| Place::parse(cx.schema, node, path);
+        let place = |path: &'static str| Place::parse(of, path);
         Ok(match line.words.as_slice() {
-            ["fn", name] => DefaultLine::Hook(hooks::fill(name).ok_or(NO_SUCH_HOOK)?),
+            ["fn", name] => DefaultLine::Hook((self.hooks.fill)(name).ok_or(NO_SUCH_HOOK)?),
             ["drop", path] => DefaultLine::Drop(place(path)?, condition(cx, &line)?),
             [path, "=", from] => DefaultLine::Copy(place(path)?, place(from)?, condition(cx, &line)?),
             [path, json] => DefaultLine::Set(place(path)?, given(json)?, condition(cx, &line)?),
@@ -330,7 +336,7 @@ impl Compiler {
         })
     }
 
-    fn fill(&mut self, type_name: &'static str, node: NodeId) -> Option<usize> {
+    fn fill(&mut self, type_name: &'static str, of: TypeRef<'static>) -> Option<usize> {
         if let Some(id) = self.fill_ids.get(type_name) {
             return Some(*id);
         }
@@ -341,23 +347,23 @@ impl Compiler {
         self.rules.fills.push(Fill::default());
         self.fill_ids.insert(type_name, id);
         let mut lines = Vec::new();
-        for name in [type_name].into_iter().chain(embedded(self.schema.object(node))) {
+        for name in [type_name].into_iter().chain(embedded(of.object())) {
             for text in self.blocks.types.get(name).cloned().unwrap_or_default() {
                 let Some(rest) = text.strip_prefix("default ") else { continue };
-                match self.default_line(node, rest) {
+                match self.default_line(of, rest) {
                     Ok(line) => lines.push(line),
                     Err(error) => self.note(type_name, text, Err(error)),
                 }
             }
         }
-        let children = self.children(node, Self::fill);
+        let children = self.children(of, Self::fill);
         if let Some(fill) = self.rules.fills.get_mut(id) {
             *fill = Fill { lines, children };
         }
         Some(id)
     }
 
-    fn gates(&mut self, type_name: &'static str, node: NodeId) -> Option<usize> {
+    fn gates(&mut self, type_name: &'static str, of: TypeRef<'static>) -> Option<usize> {
         if let Some(id) = self.gate_ids.get(type_name) {
             return Some(*id);
         }
@@ -371,12 +377,12 @@ impl Compiler {
         for text in self.blocks.types.get(type_name).cloned().unwrap_or_default() {
             let Some(rest) = text.strip_prefix("disabled ") else { continue };
             let result = match rest.split_whitespace().collect::<Vec<_>>().as_slice() {
-                [field, _gate] => Place::parse(self.schema, node, field).map(|_| fields.push(*field)),
+                [field, _gate] => Place::parse(of, field).map(|_| fields.push(*field)),
                 _ => Err("a field and its gate are expected".to_owned()),
             };
             self.note(type_name, text, result);
         }
-        let children = self.children(node, Self::gates);
+        let children = self.children(of, Self::gates);
         if let Some(gates) = self.rules.gates.get_mut(id) {
             *gates = Gates { fields, children };
         }
@@ -385,16 +391,15 @@ impl Compiler {
 
     fn children(
         &mut self,
-        node: NodeId,
-        mut id_of: impl FnMut(&mut Self, &'static str, NodeId) -> Option<usize>,
+        of: TypeRef<'static>,
+        mut id_of: impl FnMut(&mut Self, &'static str, TypeRef<'static>) -> Option<usize>,
     ) -> Vec<Child> {
-        let schema = self.schema;
         let mut children = Vec::new();
-        for field in schema.object(node).into_iter().flat_map(|object| &object.fields) {
-            let Some((shape, inner, object)) = element(schema, field.node) else { continue };
-            if let Some(id) = id_of(self, &object.name, inner) {
+        for field in of.object().into_iter().flat_map(ObjectRef::fields) {
+            let Some((shape, inner, object)) = element(field.of()) else { continue };
+            if let Some(id) = id_of(self, object.name(), inner) {
                 let plain = shape == Shape::One && !field.pointer;
-                children.push(Child { field: &field.name, shape, plain, id });
+                children.push(Child { field: &field.get().name, shape, plain, id });
             }
         }
         children
@@ -408,9 +413,10 @@ impl Compiler {
 }
 
 /// The structs that are embedded in an object, in the order of their fields.
-fn embedded(object: Option<&'static Object>) -> Vec<&'static str> {
+fn embedded(object: Option<ObjectRef<'static>>) -> Vec<&'static str> {
     let mut names: Vec<&'static str> = Vec::new();
-    for owner in object.into_iter().flat_map(|object| &object.fields).filter_map(|field| field.owner.as_deref()) {
+    let fields = object.into_iter().flat_map(ObjectRef::fields).map(FieldRef::get);
+    for owner in fields.filter_map(|field| field.owner.as_deref()) {
         if !names.contains(&owner) {
             names.push(owner);
         }
@@ -421,21 +427,21 @@ fn embedded(object: Option<&'static Object>) -> Vec<&'static str> {
 /// Which types have a field of a type, or embed it.
 fn parents(schema: &'static Schema) -> HashMap<&'static str, Vec<&'static str>> {
     let mut parents: HashMap<&str, Vec<&str>> = HashMap::new();
-    for (name, id) in schema.types() {
-        let object = schema.object(id);
+    for (name, of) in schema.types() {
+        let object = of.object();
         for child in embedded(object) {
             parents.entry(child).or_default().push(name);
         }
-        for field in object.into_iter().flat_map(|object| &object.fields) {
-            if let Some((_, _, child)) = element(schema, field.node) {
-                parents.entry(&child.name).or_default().push(name);
+        for field in object.into_iter().flat_map(ObjectRef::fields) {
+            if let Some((_, _, child)) = element(field.of()) {
+                parents.entry(child.name()).or_default().push(name);
             }
         }
     }
     parents
 }
 
-fn condition(cx: Context<'_>, line: &Line) -> Result<Option<Condition>, String> {
+fn condition(cx: Context, line: &Line) -> Result<Option<Condition>, String> {
     line.condition.map(|text| Condition::parse(cx, text)).transpose()
 }
 
@@ -458,22 +464,22 @@ fn steps_of(words: &[&str]) -> Result<Vec<Step>, String> {
     words.iter().map(step).collect()
 }
 
-fn create_line(cx: Context<'_>, line: &Line) -> Result<Create, String> {
+fn create_line(cx: Context, hooks: Hooks, line: &Line) -> Result<Create, String> {
     Ok(match line.words.as_slice() {
-        ["fn", name] => Create::Fill(hooks::fill(name).ok_or(NO_SUCH_HOOK)?),
-        ["drop", path] => Create::Drop(Place::parse(cx.schema, cx.block, path)?),
+        ["fn", name] => Create::Fill((hooks.fill)(name).ok_or(NO_SUCH_HOOK)?),
+        ["drop", path] => Create::Drop(Place::parse(cx.block, path)?),
         ["user", field] => Create::User(field),
-        [path, json] => Create::Set(Place::parse(cx.schema, cx.block, path)?, given(json)?, condition(cx, line)?),
+        [path, json] => Create::Set(Place::parse(cx.block, path)?, given(json)?, condition(cx, line)?),
         _ => return Err("no such line".to_owned()),
     })
 }
 
-fn update_line(cx: Context<'_>, line: &Line) -> Result<UpdateLine, String> {
+fn update_line(cx: Context, hooks: Hooks, line: &Line) -> Result<UpdateLine, String> {
     let mut words = line.words.clone();
     let modifiers = Modifiers::take(&mut words)?;
-    let place = |path: &'static str| Place::parse(cx.schema, cx.block, path);
+    let place = |path: &'static str| Place::parse(cx.block, path);
     let rule = match words.as_slice() {
-        ["fn", name] => UpdateRule::Hook(hooks::update(name).ok_or(NO_SUCH_HOOK)?),
+        ["fn", name] => UpdateRule::Hook((hooks.update)(name).ok_or(NO_SUCH_HOOK)?),
         ["immutable", path] => UpdateRule::Immutable(place(path)?),
         ["once", path] => UpdateRule::Once(place(path)?),
         ["forbidden", path] => UpdateRule::Forbidden(place(path)?),

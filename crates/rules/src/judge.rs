@@ -5,15 +5,15 @@ use std::collections::HashSet;
 use std::fmt::Display;
 
 use pawl_meta::{ErrorKind, Errors, FieldError, go};
-use pawl_schema::NodeId;
+use pawl_schema::{TypeKind, TypeRef};
 use serde_json::Value;
 
 use super::at::At;
 use super::condition::Scene;
+use super::formats;
 use super::place::{Place, is_zero};
 use super::primitive::{Primitive, Shown};
 use super::{labels, shown};
-use crate::{formats, types};
 
 /// Where findings go, and what the line changes about them.
 pub(super) struct Report<'r> {
@@ -70,11 +70,11 @@ pub(super) fn judge(
     primitive: &Primitive,
     scene: Scene<'_>,
     value: &Value,
-    node: NodeId,
+    of: TypeRef<'_>,
     at: &At<'_>,
     report: &mut Report<'_>,
 ) {
-    let bad = || shown::value(node, value);
+    let bad = || shown::value(of, value);
     let text = || value.as_str().unwrap_or_default();
     match primitive {
         Primitive::Required => {
@@ -173,17 +173,17 @@ pub(super) fn judge(
         Primitive::Conditions => labels::conditions(value, at, report),
         Primitive::Keys(inner) => {
             for key in value.as_object().into_iter().flat_map(serde_json::Map::keys) {
-                judge(inner, scene, &Value::from(key.as_str()), node, &at.key(key), report);
+                judge(inner, scene, &Value::from(key.as_str()), of, &at.key(key), report);
             }
         }
-        Primitive::Values(inner, node) => {
+        Primitive::Values(inner, of) => {
             for (key, value) in value.as_object().into_iter().flatten() {
-                judge(inner, scene, value, *node, &at.key(key), report);
+                judge(inner, scene, value, *of, &at.key(key), report);
             }
         }
-        Primitive::Each(inner, node) => {
+        Primitive::Each(inner, of) => {
             for (index, item) in value.as_array().into_iter().flatten().enumerate() {
-                judge(inner, scene, item, *node, &at.index(index), report);
+                judge(inner, scene, item, *of, &at.index(index), report);
             }
         }
         Primitive::MaxItems(limit) => {
@@ -214,17 +214,17 @@ pub(super) fn judge(
             }
         }
         Primitive::Unique(_) | Primitive::UniqueSet(_) | Primitive::UniqueItems => {
-            unique(primitive, value, node, at, report);
+            unique(primitive, value, of, at, report);
         }
         Primitive::UniqueSibling => {}
         Primitive::Fails(inner) => {
             let mut found = Errors::new();
-            judge(inner, scene, value, node, at, &mut Report::new(&mut found));
+            judge(inner, scene, value, of, at, &mut Report::new(&mut found));
             if !found.is_empty() {
                 report.invalid(at, bad, "");
             }
         }
-        Primitive::OnlyFields(allowed) => only_fields(allowed, value, node, at, report),
+        Primitive::OnlyFields(allowed) => only_fields(allowed, value, of, at, report),
     }
 }
 
@@ -325,7 +325,7 @@ fn pool_name(name: &str, at: &At<'_>, report: &mut Report<'_>) {
     }
 }
 
-fn unique(primitive: &Primitive, list: &Value, node: NodeId, at: &At<'_>, report: &mut Report<'_>) {
+fn unique(primitive: &Primitive, list: &Value, of: TypeRef<'_>, at: &At<'_>, report: &mut Report<'_>) {
     let items = list.as_array().map(Vec::as_slice).unwrap_or_default();
     match primitive {
         Primitive::Unique(fields) if fields.len() == 1 => {
@@ -344,7 +344,7 @@ fn unique(primitive: &Primitive, list: &Value, node: NodeId, at: &At<'_>, report
             let mut seen = HashSet::new();
             for (index, item) in items.iter().enumerate() {
                 if !seen.insert(fields.iter().map(|name| item.get(*name).filter(|v| !is_zero(v))).collect::<Vec<_>>()) {
-                    let shown = || shown::value(item_node(node), item);
+                    let shown = || shown::value(item_of(of), item);
                     report.add(ErrorKind::Duplicate, &at.index(index), shown, "");
                 }
             }
@@ -363,7 +363,7 @@ fn unique(primitive: &Primitive, list: &Value, node: NodeId, at: &At<'_>, report
             let mut seen = HashSet::new();
             for (index, item) in items.iter().enumerate() {
                 if !seen.insert(item) {
-                    let shown = || shown::value(item_node(node), item);
+                    let shown = || shown::value(item_of(of), item);
                     report.add(ErrorKind::Duplicate, &at.index(index), shown, "");
                 }
             }
@@ -371,16 +371,16 @@ fn unique(primitive: &Primitive, list: &Value, node: NodeId, at: &At<'_>, report
     }
 }
 
-fn item_node(list: NodeId) -> NodeId {
-    match types::schema().node(list).kind {
-        pawl_schema::NodeKind::List(item) => item,
+fn item_of(list: TypeRef<'_>) -> TypeRef<'_> {
+    match list.kind() {
+        TypeKind::List(item) => item,
         _ => list,
     }
 }
 
-fn only_fields(allowed: &[&str], value: &Value, node: NodeId, at: &At<'_>, report: &mut Report<'_>) {
-    let Some(object) = types::schema().object(node) else { return };
-    for field in object.fields.iter().filter(|field| !allowed.contains(&&*field.name)) {
+fn only_fields(allowed: &[&str], value: &Value, of: TypeRef<'_>, at: &At<'_>, report: &mut Report<'_>) {
+    let Some(object) = of.object() else { return };
+    for field in object.fields().filter(|field| !allowed.contains(&&*field.name)) {
         let set =
             value.get(&*field.name).is_some_and(|value| if field.pointer { !value.is_null() } else { !is_zero(value) });
         if set {

@@ -3,16 +3,17 @@
 use std::cell::OnceCell;
 
 use pawl_meta::Errors;
-use pawl_schema::{NodeId, NodeKind, Object, Schema};
+use pawl_schema::{ObjectRef, TypeKind, TypeRef};
 use serde_json::{Map, Value};
 
 use super::check::{Around, Check};
 use super::condition::{Condition, Scene, Siblings};
+use super::equal;
+use super::hooks::CheckHook;
 use super::line::CheckLine;
 use super::place::{EMPTY, Place};
 use super::words::Flow;
 use super::{Rules, at::At};
-use crate::hooks::{self, CheckHook};
 
 /// The place of a plan among the [`Rules`].
 pub(super) type PlanId = usize;
@@ -70,19 +71,17 @@ pub(super) struct Member {
     pub always: bool,
 }
 
-/// The objects at a node: how they are wrapped and what they are.
-pub(super) fn element(schema: &Schema, node: NodeId) -> Option<(Shape, NodeId, &Object)> {
-    let (shape, inner) = match &schema.node(node).kind {
-        NodeKind::Object(_) => (Shape::One, node),
-        NodeKind::List(item) => (Shape::Items, *item),
-        NodeKind::Map(value) => (Shape::Entries, *value),
+/// The objects of a type: how they are wrapped and what they are.
+pub(super) fn element(of: TypeRef<'_>) -> Option<(Shape, TypeRef<'_>, ObjectRef<'_>)> {
+    let (shape, inner) = match of.kind() {
+        TypeKind::Object(_) => (Shape::One, of),
+        TypeKind::List(item) => (Shape::Items, item),
+        TypeKind::Map(value) => (Shape::Entries, value),
         _ => return None,
     };
-    match &schema.node(inner).kind {
-        NodeKind::Object(object) => Some((shape, inner, object)),
-        NodeKind::List(_) | NodeKind::Map(_) => {
-            element(schema, inner).map(|(_, inner, object)| (Shape::Deeper, inner, object))
-        }
+    match inner.kind() {
+        TypeKind::Object(object) => Some((shape, inner, object)),
+        TypeKind::List(_) | TypeKind::Map(_) => element(inner).map(|(_, inner, object)| (Shape::Deeper, inner, object)),
         _ => None,
     }
 }
@@ -137,7 +136,7 @@ impl Run<'_> {
                 }
                 Op::Unchanged(place) => {
                     let before = scene.old.and_then(|old| place.get(old));
-                    if scene.update && hooks::equal(place.get(scene.object), before) {
+                    if scene.update && equal(place.get(scene.object), before) {
                         return;
                     }
                 }

@@ -1,6 +1,6 @@
 //! Primitives that look at one text, by name. Each returns what is wrong, in upstream's words.
 
-use crate::formats;
+use super::formats;
 
 /// What is wrong with a text, once per finding.
 pub(super) type Judge = fn(&str) -> Vec<String>;

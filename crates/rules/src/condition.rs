@@ -87,7 +87,7 @@ impl<'f> Scene<'f> {
 }
 
 impl Condition {
-    pub fn parse(cx: Context<'_>, text: &'static str) -> Result<Self, String> {
+    pub fn parse(cx: Context, text: &'static str) -> Result<Self, String> {
         text.split(" && ").map(|term| term_of(cx, term.trim())).collect::<Result<_, _>>().map(Self)
     }
 
@@ -96,7 +96,7 @@ impl Condition {
     }
 }
 
-fn term_of(cx: Context<'_>, text: &'static str) -> Result<Term, String> {
+fn term_of(cx: Context, text: &'static str) -> Result<Term, String> {
     let (negated, text) = match text.strip_prefix('!') {
         Some(text) => (true, text),
         None => (false, text),
@@ -106,7 +106,7 @@ fn term_of(cx: Context<'_>, text: &'static str) -> Result<Term, String> {
             Some(text) => (true, text),
             None => (false, text),
         };
-        Ok(Source { old, place: Place::parse(cx.schema, cx.block, text)? })
+        Ok(Source { old, place: Place::parse(cx.block, text)? })
     };
     let values = |text: &'static str| -> Result<Vec<Value>, String> {
         serde_json::from_str(&format!("[{text}]")).map_err(|_| format!("no values: {text}"))
@@ -122,7 +122,7 @@ fn term_of(cx: Context<'_>, text: &'static str) -> Result<Term, String> {
         ["ok", path, rest] => {
             let of = source(path)?;
             let words: Vec<&'static str> = rest.split_whitespace().collect();
-            let primitive = Primitive::parse(Context { node: of.place.node, ..cx }, &words)?;
+            let primitive = Primitive::parse(Context { of: of.place.of, ..cx }, &words)?;
             (false, Test::Passes(of, primitive))
         }
         ["root.kind", how @ ("==" | "!="), kind] => (*how == "!=", Test::Kind(kind.trim_matches('"'))),
@@ -166,7 +166,7 @@ impl Test {
                 None => true,
                 Some(value) => {
                     let mut found = Errors::new();
-                    judge::judge(primitive, scene, value, source.place.node, &At::ROOT, &mut Report::new(&mut found));
+                    judge::judge(primitive, scene, value, source.place.of, &At::ROOT, &mut Report::new(&mut found));
                     found.is_empty()
                 }
             },

@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use pawl_schema::{NodeId, NodeKind, Scalar, Schema};
+pub(super) use pawl_meta::read::is_zero;
+use pawl_schema::{Scalar, TypeKind, TypeRef};
 use serde_json::{Map, Value};
 
 use super::at::At;
@@ -18,7 +19,7 @@ pub(super) struct Place {
     /// Whether what stands there is behind a pointer: a zero value is then a value.
     pub pointer: bool,
     /// The type of what stands there.
-    pub node: NodeId,
+    pub of: TypeRef<'static>,
     /// What Go has there when nobody set it.
     pub zero: Value,
     is_struct: bool,
@@ -40,20 +41,20 @@ pub(super) enum Step {
 
 impl Place {
     /// Reads `a.b`, `a[].b`, `a.b[key]`; `.` is the object itself.
-    pub fn parse(schema: &Schema, root: NodeId, text: &'static str) -> Result<Self, String> {
+    pub fn parse(root: TypeRef<'static>, text: &'static str) -> Result<Self, String> {
         let wrong = || format!("no such path: {text}");
-        let (mut steps, mut node, mut pointer) = (Vec::new(), root, false);
+        let (mut steps, mut of, mut pointer) = (Vec::new(), root, false);
         let mut rest = if text == "." { "" } else { text };
         while !rest.is_empty() {
             if let Some(inner) = rest.strip_prefix('[') {
                 let (key, after) = inner.split_once(']').ok_or_else(wrong)?;
-                match (&schema.node(node).kind, key) {
-                    (NodeKind::List(item), "") => {
-                        node = *item;
+                match (of.kind(), key) {
+                    (TypeKind::List(item), "") => {
+                        of = item;
                         steps.push(Step::Each);
                     }
-                    (NodeKind::Map(value), key) if !key.is_empty() => {
-                        node = *value;
+                    (TypeKind::Map(value), key) if !key.is_empty() => {
+                        of = value;
                         steps.push(Step::Key(key));
                     }
                     _ => return Err(wrong()),
@@ -64,13 +65,12 @@ impl Place {
             }
             let end = rest.find(['.', '[']).unwrap_or(rest.len());
             let (name, after) = rest.split_at(end);
-            let field = schema.object(node).and_then(|object| object.field(name)).ok_or_else(wrong)?;
-            (node, pointer) = (field.node, field.pointer);
+            let field = of.object().and_then(|object| object.field(name)).ok_or_else(wrong)?;
+            (of, pointer) = (field.of(), field.pointer);
             steps.push(Step::Field { name, pointer });
             rest = after.strip_prefix('.').unwrap_or(after);
         }
-        let is_struct = matches!(schema.node(node).kind, NodeKind::Object(_));
-        Ok(Self { text, steps: steps.into(), pointer, node, zero: zero(schema, node), is_struct })
+        Ok(Self { text, steps: steps.into(), pointer, of, zero: zero(of), is_struct: of.object().is_some() })
     }
 
     pub fn is_self(&self) -> bool {
@@ -146,26 +146,14 @@ fn walk<'v>(
     }
 }
 
-/// Whether Go would call a value zero.
-pub(crate) fn is_zero(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Bool(truth) => !truth,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-    }
-}
-
-fn zero(schema: &Schema, node: NodeId) -> Value {
-    match &schema.node(node).kind {
-        NodeKind::Scalar(Scalar::String | Scalar::Bytes) => Value::from(""),
-        NodeKind::Scalar(Scalar::Bool) => Value::from(false),
-        NodeKind::Scalar(Scalar::Time | Scalar::MicroTime) => Value::Null,
-        NodeKind::Scalar(Scalar::Quantity) => Value::from("0"),
-        NodeKind::Scalar(Scalar::Duration) => Value::from("0s"),
-        NodeKind::Scalar(_) => Value::from(0),
+fn zero(of: TypeRef<'_>) -> Value {
+    match of.kind() {
+        TypeKind::Scalar(Scalar::String | Scalar::Bytes) => Value::from(""),
+        TypeKind::Scalar(Scalar::Bool) => Value::from(false),
+        TypeKind::Scalar(Scalar::Time | Scalar::MicroTime) => Value::Null,
+        TypeKind::Scalar(Scalar::Quantity) => Value::from("0"),
+        TypeKind::Scalar(Scalar::Duration) => Value::from("0s"),
+        TypeKind::Scalar(_) => Value::from(0),
         _ => Value::Null,
     }
 }
