@@ -26,8 +26,11 @@ use server::{Client, Failure, Place, Protocol, Trust};
 use tenancy::cases::{self, Case, Resource};
 use tenancy::{TENANTS, ask, furnish, is_allowed};
 
+/// The requests that it is about, and the reason.
+type Reason = (fn(&Case) -> bool, &'static str);
+
 /// Where kube-apiserver refuses and this server does not, or does what that one cannot: why that is right.
-const REASONS: &[(fn(&Case) -> bool, &str)] = &[(
+const REASONS: &[Reason] = &[(
     |case| case.method == Method::HEAD && cases::DOCUMENTS.contains(&case.path.as_str()),
     "HEAD tells of a document what GET would, to the same people; kube-apiserver does so of some documents",
 )];
