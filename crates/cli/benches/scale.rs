@@ -14,7 +14,8 @@ use futures::stream::{self, StreamExt};
 use http::Request;
 use http::header::ACCEPT;
 use serde_json::{Value, json};
-use server::{Client, Place, Protocol};
+
+use server::{Client, Place, Protocol, Watch};
 
 const WATCHES: usize = 10_000;
 const CONNECTIONS: usize = 100;
@@ -62,6 +63,14 @@ async fn newest(client: &Client) -> String {
     list["metadata"]["resourceVersion"].as_str().unwrap().to_owned()
 }
 
+/// When a watch has its first event; from then on the client is slow.
+async fn first_event(client: &Client, path: &str, began: Instant) -> (Duration, Watch) {
+    let mut watch = client.watch(path).await.unwrap();
+    let first = watch.next().await.unwrap().unwrap();
+    assert_ne!(first["type"], "ERROR", "{first}");
+    (began.elapsed(), watch)
+}
+
 /// 1,000 watches that resume 100,000 events behind.
 async fn resuming_watches() {
     const OBJECTS: usize = 1_000;
@@ -86,18 +95,8 @@ async fn resuming_watches() {
     let idle = server.resident();
     let path = format!("{CONFIGMAPS}?watch=true&resourceVersion={start}");
     let began = Instant::now();
-    let one = |client: &Client| {
-        let path = path.clone();
-        let opening = async move { client.watch(&path).await.unwrap() };
-        async move {
-            let mut watch = opening.await;
-            let first = watch.next().await.unwrap().unwrap();
-            assert_ne!(first["type"], "ERROR", "{first}");
-            // From here on the client is slow.
-            (began.elapsed(), watch)
-        }
-    };
-    let all = clients.iter().flat_map(|client| (0..10).map(move |_| client)).map(one);
+    let all = clients.iter().flat_map(|client| (0..10).map(move |_| client));
+    let all = all.map(|client| first_event(client, &path, began));
     let watches = futures::future::join_all(all).await;
     let most = server.resident();
     tokio::time::sleep(Duration::from_secs(2)).await;

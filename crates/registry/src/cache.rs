@@ -14,6 +14,7 @@ use imbl::OrdMap;
 use pawl_kv::Revision;
 use tokio::sync::watch;
 
+use crate::calls::Calls;
 use crate::entry::Entry;
 
 /// What a ring may hold before it forgets its oldest events.
@@ -47,7 +48,7 @@ pub struct Incoming<'k> {
 #[derive(Debug)]
 pub struct Cache {
     inner: RwLock<Inner>,
-    scopes: RwLock<HashMap<Box<str>, watch::Sender<Revision>>>,
+    scopes: RwLock<HashMap<Box<str>, watch::Sender<Calls>>>,
 }
 
 #[derive(Debug)]
@@ -222,19 +223,22 @@ impl Cache {
         let namespace = key.find('/').and_then(|at| key.get(..=at));
         for scope in [Some(""), namespace, Some(key)].into_iter().flatten() {
             if let Some(sender) = scopes.get(scope) {
-                sender.send_replace(revision);
+                sender.send_modify(|calls| calls.call(revision));
             }
         }
     }
 
     /// A receiver that changes when something happens in a scope.
-    pub fn subscribe(&self, scope: &Scope) -> watch::Receiver<Revision> {
+    pub fn subscribe(&self, scope: &Scope) -> watch::Receiver<Calls> {
         let mut scopes = self.scopes.write().unwrap_or_else(|e| e.into_inner());
         // Forget scopes that nobody looks at any more, now and then.
         if scopes.len() > 64 && scopes.len().is_power_of_two() {
             scopes.retain(|_, sender| sender.receiver_count() > 0);
         }
-        scopes.entry(scope.prefix().into_boxed_str()).or_insert_with(|| watch::Sender::new(0)).subscribe()
+        scopes
+            .entry(scope.prefix().into_boxed_str())
+            .or_insert_with(|| watch::Sender::new(Calls::default()))
+            .subscribe()
     }
 
     /// Events of a scope after a revision.
@@ -261,10 +265,10 @@ impl Cache {
         revision >= self.read().ring_start
     }
 
-    /// Tells all watchers that there is something to do, as when the server stops.
+    /// Tells all watchers that something may have happened that they were not called for.
     pub fn wake_all(&self) {
         for sender in self.scopes.read().unwrap_or_else(|e| e.into_inner()).values() {
-            sender.send_modify(|_| {});
+            sender.send_modify(Calls::gap);
         }
     }
 

@@ -133,6 +133,7 @@ impl Storage {
         }
         self.advance(revision);
         table.stored().for_each(|stored| stored.cache.wake_all());
+        self.set_called(revision);
         Ok(revision)
     }
 
@@ -212,7 +213,10 @@ impl Storage {
             }
             let Some(message) = watch.next().await else { return Ok(()) };
             match message? {
-                WatchMessage::Progress(revision) => self.advance(revision),
+                WatchMessage::Progress(revision) => {
+                    self.advance(revision);
+                    self.set_called(revision);
+                }
                 WatchMessage::Events(events) => self.take_in(&table(), &events),
             }
         }
@@ -227,14 +231,14 @@ impl Storage {
             }
             rest = later;
         }
-        if let Some(last) = events.last() {
-            self.advance(last.revision);
-        }
+        let Some(last) = events.last() else { return };
+        self.advance(last.revision);
         for event in events {
             if let Some((stored, key)) = place(table, event) {
                 stored.cache.wake(event.revision, key);
             }
         }
+        self.set_called(last.revision);
     }
 
     /// The events of each resource: a cache takes in all that happened to it at a revision, or nothing.

@@ -5,18 +5,18 @@
 //! slow client takes its time, so what all of this costs in memory does not depend on how many watch.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::StreamExt;
 use pawl_kv::{Error, Revision, WatchMessage};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use crate::cache::{Batch, Event, Scope};
 use crate::storage::Storage;
 use crate::table::Stored;
 
-/// How many read the store's history at once; the others wait their turn, and mostly find what they need on the shelf then.
+/// How many chapters and pages are read from the store's history at once; the others wait their turn.
 const READERS: usize = 8;
 /// What chapters on the shelf may hold together.
 const SHELF_BYTES: usize = 32 << 20;
@@ -26,6 +26,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct History {
     readers: Semaphore,
     shelf: Mutex<VecDeque<Arc<Chapter>>>,
+    /// What is being read right now.
+    readings: Mutex<Vec<Weak<Reading>>>,
+}
+
+/// A chapter that is being read: whoever wants it meanwhile waits for it.
+struct Reading {
+    stored: Arc<Stored>,
+    after: Revision,
+    chapter: OnceCell<Arc<Chapter>>,
 }
 
 /// Everything that happened to a resource between two revisions.
@@ -45,7 +54,7 @@ struct Past {
 
 impl Default for History {
     fn default() -> Self {
-        Self { readers: Semaphore::new(READERS), shelf: Mutex::default() }
+        Self { readers: Semaphore::new(READERS), shelf: Mutex::default(), readings: Mutex::default() }
     }
 }
 
@@ -59,6 +68,22 @@ impl History {
         let shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
         let found = shelf.iter().find(|c| Arc::ptr_eq(&c.stored, stored) && c.after <= after && after < c.through);
         found.cloned()
+    }
+
+    /// Takes part in reading a chapter.
+    fn join(&self, stored: &Arc<Stored>, after: Revision) -> Arc<Reading> {
+        let mut readings = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
+        readings.retain(|reading| reading.strong_count() > 0);
+        let mut present = readings.iter().filter_map(Weak::upgrade);
+        match present.find(|reading| reading.after == after && Arc::ptr_eq(&reading.stored, stored)) {
+            Some(reading) => reading,
+            None => {
+                let reading = Reading { stored: Arc::clone(stored), after, chapter: OnceCell::new() };
+                let reading = Arc::new(reading);
+                readings.push(Arc::downgrade(&reading));
+                reading
+            }
+        }
     }
 
     fn keep(&self, chapter: Arc<Chapter>) {
@@ -80,10 +105,12 @@ impl Storage {
         if let Some(chapter) = history.find(stored, after) {
             return Ok(chapter);
         }
-        let _turn = history.turn().await?;
-        if let Some(chapter) = history.find(stored, after) {
-            return Ok(chapter);
-        }
+        let reading = history.join(stored, after);
+        reading.chapter.get_or_try_init(|| self.read_chapter(stored, after)).await.cloned()
+    }
+
+    async fn read_chapter(&self, stored: &Arc<Stored>, after: Revision) -> Result<Arc<Chapter>, Error> {
+        let _turn = self.history().turn().await?;
         let read = async {
             let mut watch = self.kv().watch(stored.prefix.clone().into(), after).await?;
             watch.next().await.unwrap_or_else(|| Err(Error::Unavailable("the watch ended".to_owned())))
@@ -92,7 +119,7 @@ impl Storage {
         let message =
             waited.unwrap_or_else(|_| Err(Error::Unavailable("reading history takes too long".to_owned())))?;
         let chapter = Arc::new(Chapter::new(Arc::clone(stored), after, message));
-        history.keep(Arc::clone(&chapter));
+        self.history().keep(Arc::clone(&chapter));
         Ok(chapter)
     }
 }

@@ -6,6 +6,7 @@
 mod allocation;
 mod binding;
 mod cache;
+mod calls;
 mod context;
 mod create;
 mod decoding;

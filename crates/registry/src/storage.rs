@@ -40,6 +40,8 @@ pub struct Storage {
     kv: Arc<dyn Kv>,
     transform: Box<dyn Transform>,
     applied: AtomicU64,
+    /// The revision up to which all watchers have been called.
+    called: AtomicU64,
     /// The newest revision of the store that somebody has waited for in vain.
     missed: AtomicU64,
     progress: watch::Sender<Revision>,
@@ -63,6 +65,7 @@ impl Storage {
             kv,
             transform,
             applied: AtomicU64::new(0),
+            called: AtomicU64::new(0),
             missed: AtomicU64::new(0),
             progress: watch::Sender::new(0),
             trouble: Trouble::default(),
@@ -81,6 +84,16 @@ impl Storage {
     /// The revision up to which the caches hold everything.
     pub fn applied(&self) -> Revision {
         self.applied.load(Ordering::Acquire)
+    }
+
+    /// The revision up to which everyone has been called for what happened in their scope.
+    pub fn called(&self) -> Revision {
+        self.called.load(Ordering::Acquire)
+    }
+
+    /// Says that everyone has been called for what happened up to a revision.
+    pub(crate) fn set_called(&self, revision: Revision) {
+        self.called.fetch_max(revision, Ordering::AcqRel);
     }
 
     /// Waits until a read of the caches shows everything acknowledged before the call; returns that revision.

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::cache::{BATCH_BYTES, BATCH_EVENTS, Event, News, Objects, Scope};
+use crate::calls::{Calls, Unheard};
 use crate::entry::{Entry, Selection};
 use crate::storage::{Storage, expired, store_error};
 use crate::table::Stored;
@@ -64,7 +65,9 @@ pub struct Watcher {
     scope: Scope,
     selection: Selection,
     state: WatchState,
-    news: watch::Receiver<Revision>,
+    news: watch::Receiver<Calls>,
+    /// What it was called for up to here has been told; nothing is known before it has caught up once.
+    heard: Option<Calls>,
     next_bookmark: Option<Instant>,
 }
 
@@ -125,6 +128,7 @@ impl Watcher {
             selection: request.selection,
             state,
             news,
+            heard: None,
             next_bookmark: request.bookmarks.then(|| Instant::now() + BOOKMARK_EVERY),
         })
     }
@@ -185,6 +189,8 @@ impl Watcher {
             self.state = WatchState::Live { cursor };
             return Vec::new();
         }
+        // Who is far behind has much to read: first everyone gets a little.
+        tokio::task::yield_now().await;
         let read = async {
             if past.hold.is_none() {
                 past.hold = Some(self.storage.kv().watch(self.stored.prefix.clone().into(), cursor).await?);
@@ -222,8 +228,21 @@ impl Watcher {
         events.iter().filter_map(see).collect()
     }
 
+    /// The place from which on there may be something to tell, and the calls that say so.
+    fn place(&mut self, cursor: Revision) -> (Revision, Calls) {
+        // In this order: whoever has been called up to a revision finds it among the calls.
+        let called = self.storage.called();
+        let calls = *self.news.borrow_and_update();
+        let place = match calls.since(self.heard.as_ref()) {
+            Unheard::Nothing => cursor.max(called),
+            Unheard::Since(first) => cursor.max(first.saturating_sub(1)),
+            Unheard::Unknown => cursor,
+        };
+        (place, calls)
+    }
+
     async fn live(&mut self, cursor: Revision) -> Vec<WatchItem> {
-        self.news.mark_unchanged();
+        let (cursor, calls) = self.place(cursor);
         // Read before the ring: nothing up to it can be missing from what the ring shows.
         let applied = self.storage.applied();
         let batch = match self.stored.cache.news(&self.scope, cursor) {
@@ -236,6 +255,9 @@ impl Watcher {
         };
         let cursor = if batch.more { batch.read } else { batch.read.max(applied) };
         self.state = WatchState::Live { cursor };
+        if !batch.more {
+            self.heard = Some(calls);
+        }
         let items = self.told(&batch.events);
         if !items.is_empty() || batch.more {
             return items;
@@ -260,16 +282,15 @@ impl Watcher {
         Vec::new()
     }
 
-    /// A bookmark may only name what the ring has been read up to.
+    /// A bookmark may only name a place up to which everything has been told.
     fn bookmark(&mut self, cursor: Revision) -> Vec<WatchItem> {
-        let applied = self.storage.applied();
-        match self.stored.cache.news(&self.scope, cursor) {
-            News::Events(batch) if batch.events.is_empty() => {
-                self.state = WatchState::Live { cursor: applied.max(cursor) };
-                vec![WatchItem::Bookmark { revision: applied.max(cursor), initial_events_end: false }]
-            }
-            _ => Vec::new(),
+        let called = self.storage.called();
+        if self.news.borrow().since(self.heard.as_ref()) != Unheard::Nothing {
+            return Vec::new();
         }
+        let revision = cursor.max(called);
+        self.state = WatchState::Live { cursor: revision };
+        vec![WatchItem::Bookmark { revision, initial_events_end: false }]
     }
 
     fn end(&mut self, status: Status) -> Vec<WatchItem> {

@@ -114,6 +114,29 @@ async fn a_watch_of_a_namespace_is_told_its_own_history_only() {
 }
 
 #[tokio::test]
+async fn a_watch_that_nothing_happened_to_needs_no_history() {
+    let (stage, faulty, served) = stage().await;
+    let object = |name: &str| Scope::Object { namespace: "n".to_owned(), name: name.to_owned() };
+    let request = |name: &str| pawl_registry::WatchRequest {
+        scope: object(name),
+        selection: Default::default(),
+        start: WatchStart::Now,
+        bookmarks: false,
+    };
+    let mut idle = stage.registry.watch(&served, request("idle")).await.unwrap();
+    let mut busy = stage.registry.watch(&served, request("large-7")).await.unwrap();
+    // It sleeps.
+    assert!(futures::poll!(std::pin::pin!(idle.next())).is_pending());
+    assert!(futures::poll!(std::pin::pin!(busy.next())).is_pending());
+    flood(&stage, &served).await;
+    let newest = faulty.revision().await.unwrap();
+    faulty.compact(newest).await.unwrap();
+    stage.create(&served, configmap("idle")).await.unwrap();
+    assert_eq!(told(&mut idle, "idle").await, ["+idle"]);
+    assert_eq!(told(&mut busy, "large-7").await, ["410"]);
+}
+
+#[tokio::test]
 async fn a_page_of_a_state_that_has_passed_reads_no_more_than_itself() {
     let (stage, faulty, served) = stage().await;
     for name in ["a", "b", "c", "d", "e"] {
