@@ -1,5 +1,7 @@
 //! Followers that fall behind, on a real store.
 
+use std::time::Duration;
+
 use pawl_auth::{Attributes, Authorizer};
 use pawl_kinds::Resource;
 use pawl_registry::{
