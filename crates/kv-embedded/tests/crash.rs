@@ -23,6 +23,7 @@ fn some_options(rng: &mut Rng) -> Options {
         history_bytes: *rng.choice([8 << 10, 1 << 30].iter()).unwrap(),
         segment_bytes: *rng.choice([1 << 10, 4 << 10, 64 << 10].iter()).unwrap(),
         window_bytes: *rng.choice([0, 4 << 10, 1 << 20].iter()).unwrap(),
+        sync: true,
     }
 }
 

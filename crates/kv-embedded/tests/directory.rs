@@ -101,7 +101,13 @@ async fn keys_expire_after_a_restart() {
 #[tokio::test]
 async fn a_watcher_that_falls_behind_the_log_is_told() {
     let directory = tempfile::tempdir().unwrap();
-    let options = Options { history: Duration::ZERO, history_bytes: 8192, segment_bytes: 4096, window_bytes: 1024 };
+    let options = Options {
+        history: Duration::ZERO,
+        history_bytes: 8192,
+        segment_bytes: 4096,
+        window_bytes: 1024,
+        ..Options::default()
+    };
     let store = Store::open(directory.path(), options).unwrap();
     let mut slow = store.watch(Bytes::new(), 1).await.unwrap();
     let mut revision = applied(&store, put("/a", Expect::Absent, vec![b'x'; 1000])).await;
