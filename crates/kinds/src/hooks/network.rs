@@ -1,6 +1,7 @@
 //! What rules cannot say about Endpoints, EndpointSlice, Ingress, IngressClass, NetworkPolicy, IPAddress and ServiceCIDR.
 //! Services have a file of their own.
 
+use pawl_meta::names;
 use pawl_meta::object::Object;
 use serde_json::{Value, json};
 
@@ -131,7 +132,7 @@ fn slice_address(address: &str, family: &str, list: &FieldPath, at: &FieldPath, 
             if address.is_empty() {
                 errors.required(at, "");
             }
-            for (bad, detail) in formats::fully_qualified_domain(address).into_iter().filter(|_| !address.is_empty()) {
+            for (bad, detail) in names::fully_qualified_domain(address).into_iter().filter(|_| !address.is_empty()) {
                 errors.invalid(at, bad, detail);
             }
             return;
