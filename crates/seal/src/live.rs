@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use pawl_meta::GroupResource;
 use tokio::sync::watch;
 
@@ -27,6 +28,8 @@ pub struct Seals {
 pub(crate) struct Shared {
     current: ArcSwap<(u64, Arc<Keys>)>,
     generation: AtomicU64,
+    /// One change after the other.
+    changing: Mutex<()>,
     pub metrics: Arc<Metrics>,
 }
 
@@ -83,7 +86,8 @@ impl Seals {
 
     fn with(pace: Pace, metrics: Arc<Metrics>) -> Self {
         let current = ArcSwap::new(Arc::new((0, Arc::new(Keys::default()))));
-        let shared = Arc::new(Shared { current, generation: AtomicU64::new(0), metrics: metrics.clone() });
+        let (generation, changing) = (AtomicU64::new(0), Mutex::new(()));
+        let shared = Arc::new(Shared { current, generation, changing, metrics: metrics.clone() });
         let news = Arc::new(watch::Sender::new(0));
         let told = news.clone();
         let tell = Arc::new(move || told.send_modify(|count: &mut u64| *count += 1));
@@ -127,6 +131,7 @@ impl Seals {
     }
 
     fn replace(&self, keys: Arc<Keys>) -> u64 {
+        let _turn = self.shared.changing.lock();
         self.shared.metrics.in_use(&keys.hash);
         let generation = self.shared.current.load().0 + 1;
         self.shared.current.store(Arc::new((generation, keys)));
