@@ -1,6 +1,5 @@
 //! What the values of one resource go through on their way to and from the store. It follows the keys in use by itself.
 
-use std::future::Future;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -93,12 +92,10 @@ fn bind(shared: &Shared, resource: &GroupResource) -> Known {
 
 impl Opening {
     /// The value, whether at once or when the key service has answered.
-    pub fn finish(self) -> impl Future<Output = Opened> + Send {
-        async move {
-            match self {
-                Self::Done(opened) => opened,
-                Self::Asking(asking) => asking.answer().await,
-            }
+    pub async fn finish(self) -> Opened {
+        match self {
+            Self::Done(opened) => opened,
+            Self::Asking(asking) => asking.answer().await,
         }
     }
 }

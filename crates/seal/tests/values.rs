@@ -58,17 +58,16 @@ async fn nothing_waits_where_keys_are_at_hand() {
 
 #[tokio::test]
 async fn the_first_key_of_the_first_provider_seals_and_all_open() {
-    let order = |providers: Value| async { Keyed::with(providers).await };
     let (a, b) = (keys("aescbc", &[("one", 1), ("two", 2)]), keys("secretbox", &[("three", 3)]));
     let identity = json!({"identity": {}});
-    let now = order(json!([a, b, identity])).await;
+    let now = Keyed::with(json!([a, b, identity])).await;
     for (before, stale) in [
         (json!([keys("aescbc", &[("one", 1)])]), false),
         (json!([keys("aescbc", &[("two", 2)])]), true),
         (json!([b]), true),
         (json!([identity]), true),
     ] {
-        let sealed = order(before.clone()).await.seal(PLACE, "{}");
+        let sealed = Keyed::with(before.clone()).await.seal(PLACE, "{}");
         assert_eq!(now.plain(PLACE, sealed.clone()).await, (b"{}".to_vec(), stale), "{before}");
         match now.open(PLACE, sealed).await {
             Opened::Plain { seal, .. } => assert_eq!(now.transform.is_stale(&seal), stale, "{before}"),
