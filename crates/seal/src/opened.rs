@@ -122,7 +122,7 @@ impl Failure {
     }
 
     /// The same, but certainly not for want of the right key.
-    pub fn as_damage(self) -> Self {
+    pub fn into_damage(self) -> Self {
         match self.verdict {
             Verdict::Refused(_) => Self { verdict: Verdict::Refused(Reason::Damaged), ..self },
             Verdict::Away(_) => self,

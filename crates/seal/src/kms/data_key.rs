@@ -57,7 +57,7 @@ impl DataKey {
                 derive(seed, info).ok_or_else(|| Failure::damaged(TOO_SHORT))?.open(place, rest)
             }
         };
-        opened.map_err(Failure::as_damage)
+        opened.map_err(Failure::into_damage)
     }
 
     /// How many bytes the ciphertext is longer than the value.
