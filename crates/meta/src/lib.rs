@@ -3,6 +3,7 @@
 //! Everything here is synchronous and does no IO. It refuses to know how objects are stored, served or validated: it only
 //! gives the other crates the words they share.
 
+pub mod duration;
 mod field_error;
 mod field_path;
 pub mod go;

@@ -5,6 +5,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use pawl_meta::duration;
 use pawl_meta::quantity::Quantity;
 use pawl_schema::{Scalar, TypeRef, built};
 use serde_json::{Map, Number, Value};
@@ -13,7 +14,7 @@ use crate::place::Place;
 use crate::table::{Content, Entry, Many, Message, MessageId, Shape, Slot, find};
 use crate::time::Moment;
 use crate::wire::{Payload, Reader};
-use crate::{Codec, Error, MAGIC, MAX_BYTES, duration, open};
+use crate::{Codec, Error, MAGIC, MAX_BYTES, open};
 
 /// Like the JSON decoder, stop counting findings here.
 const MAX_UNKNOWN: usize = 100;

@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use pawl_meta::duration;
 use pawl_schema::{Scalar, TypeRef};
 use serde_json::{Map, Value};
 
@@ -9,7 +10,7 @@ use crate::place::Place;
 use crate::table::{Content, Entry, Many, MessageId, Shape, Slot};
 use crate::time::Moment;
 use crate::wire::{FIXED64, VARINT, put_bytes, put_int, put_key, put_message, put_varint};
-use crate::{Codec, Error, duration};
+use crate::{Codec, Error};
 
 impl Codec<'_> {
     /// Appends the message of an object of a type. Its apiVersion and kind are the envelope's, and what the type

@@ -16,7 +16,6 @@
 
 mod codec;
 mod decode;
-mod duration;
 mod encode;
 mod envelope;
 mod error;

@@ -463,24 +463,3 @@ pub fn domain_prefixed_path(text: &str) -> Vec<(String, String)> {
     }
     found
 }
-
-/// A domain name of two segments at least, a final dot allowed. Each finding comes with the part that is wrong; an empty
-/// text is for the caller to report.
-pub fn fully_qualified_domain(text: &str) -> Vec<(String, String)> {
-    let name = text.strip_suffix('.').unwrap_or(text);
-    let details = dns1123_subdomain(name);
-    if !details.is_empty() {
-        return vec![(name.to_string(), details.join(","))];
-    }
-    if !name.contains('.') {
-        let detail = "should be a domain with at least two segments separated by dots";
-        return vec![(name.to_string(), detail.to_string())];
-    }
-    for label in name.split('.') {
-        let details = dns1123_label(label);
-        if !details.is_empty() {
-            return vec![(label.to_string(), details.join(","))];
-        }
-    }
-    Vec::new()
-}

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use pawl_meta::names;
 use pawl_meta::object::Object;
 use pawl_meta::read;
 use pawl_rules::{Check, Errors, FieldPath, formats};
@@ -130,7 +131,7 @@ fn slice_address(address: &str, family: &str, list: &FieldPath, at: &FieldPath, 
             if address.is_empty() {
                 errors.required(at, "");
             }
-            for (bad, detail) in formats::fully_qualified_domain(address).into_iter().filter(|_| !address.is_empty()) {
+            for (bad, detail) in names::fully_qualified_domain(address).into_iter().filter(|_| !address.is_empty()) {
                 errors.invalid(at, bad, detail);
             }
             return;

@@ -3,7 +3,7 @@
 const SECOND: u64 = 1_000_000_000;
 
 /// Reads a duration as Go's `time.ParseDuration` does. `None` when it is not one, or has no place in 64 bits.
-pub(crate) fn parse(text: &str) -> Option<i64> {
+pub fn parse(text: &str) -> Option<i64> {
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
@@ -54,7 +54,7 @@ fn amount(number: &str, unit: &str) -> Option<i128> {
 }
 
 /// Writes a duration as Go's `Duration.String` does.
-pub(crate) fn format(nanos: i64) -> String {
+pub fn format(nanos: i64) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let nanos = nanos.unsigned_abs();
     let small = match nanos {
