@@ -1,5 +1,6 @@
 //! What is wrong with a field, in the words that clients know: a kind of error, the bad value, a detail.
 
+use std::collections::HashSet;
 use std::fmt::{self, Display};
 
 use serde_json::Value;
@@ -202,13 +203,10 @@ impl Errors {
 
     /// All errors as one text, the way an aggregate prints: equal ones once, several in brackets.
     pub fn message(&self) -> String {
-        let mut texts: Vec<String> = Vec::with_capacity(self.list.len());
-        for error in &self.list {
-            let text = error.to_string();
-            if !texts.contains(&text) {
-                texts.push(text);
-            }
-        }
+        // A client decides how many errors there are: each is looked up, not compared with all others.
+        let mut told = HashSet::with_capacity(self.list.len());
+        let mut texts: Vec<String> = self.list.iter().map(FieldError::to_string).collect();
+        texts.retain(|text| told.insert(text.clone()));
         match texts.as_slice() {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),

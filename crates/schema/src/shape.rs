@@ -189,6 +189,11 @@ impl Object {
         Self { name: name.into(), fields, others: None, index }
     }
 
+    /// The same, with fields that are not declared holding values of a type.
+    pub fn with_others(self, others: Option<NodeId>) -> Self {
+        Self { others, ..self }
+    }
+
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.get(*self.index.get(name)?)
     }

@@ -6,20 +6,26 @@ use serde_json::Value;
 
 use crate::node::{Node, Others};
 use crate::place::{Place, Step};
-use crate::problem::{Ratcheted, shown};
+use crate::problem::{MOST_TOLD, Ratcheted, shown};
 
 /// The rules of metadata, which this crate does not know.
 pub(crate) type MetadataRules<'m> = &'m dyn Fn(&Object, &FieldPath, &mut Errors);
 
 /// What is wrong with embedded objects.
 pub(crate) struct Embedded<'m> {
-    pub rules: MetadataRules<'m>,
-    pub is_ratcheting: bool,
+    rules: MetadataRules<'m>,
+    is_ratcheting: bool,
     pub errors: Vec<FieldError>,
+    /// Whether there was more than is told.
+    pub is_truncated: bool,
     pub ratcheted: Vec<Ratcheted>,
 }
 
-impl Embedded<'_> {
+impl<'m> Embedded<'m> {
+    pub fn new(rules: MetadataRules<'m>, is_ratcheting: bool) -> Self {
+        Self { rules, is_ratcheting, errors: Vec::new(), is_truncated: false, ratcheted: Vec::new() }
+    }
+
     /// Looks through everything at and below a place. The object itself is not embedded in anything.
     pub fn check(&mut self, place: &Place<'_, '_>) {
         let node = place.node();
@@ -93,14 +99,22 @@ impl Embedded<'_> {
                 detail: error.body(),
             });
             self.ratcheted.extend(ratcheted);
+            self.ratcheted.truncate(MOST_TOLD);
         } else {
-            self.errors.extend(errors);
+            errors.into_iter().for_each(|error| self.tell(error));
         }
     }
 
     fn refuse(&mut self, place: &Place<'_, '_>, name: &str, kind: ErrorKind, bad: Option<&Value>, detail: String) {
         let field = format!("{}.{name}", place.path());
-        self.errors.push(FieldError { kind, field, bad_value: bad.map(shown), detail });
+        self.tell(FieldError { kind, field, bad_value: bad.map(shown), detail });
+    }
+
+    fn tell(&mut self, error: FieldError) {
+        self.is_truncated |= self.errors.len() >= MOST_TOLD;
+        if !self.is_truncated {
+            self.errors.push(error);
+        }
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Found {
 }
 
 /// Looks through all lists at and below a place.
-pub(crate) fn check(place: &Place<'_, '_>, found: &mut Vec<Found>) {
+pub(crate) fn check(place: &Place<'_, '_>, found: &mut dyn FnMut(Found)) {
     let node = place.node();
     if !node.below.typed_lists {
         return;
@@ -40,13 +40,13 @@ pub(crate) fn check(place: &Place<'_, '_>, found: &mut Vec<Found>) {
     }
 }
 
-fn check_items<'v>(place: &Place<'_, 'v>, items: &'v [Value], found: &mut Vec<Found>) {
+fn check_items<'v>(place: &Place<'_, 'v>, items: &'v [Value], found: &mut dyn FnMut(Found)) {
     let node = place.node();
     match &node.list {
         List::Atomic => {}
         List::Set => {
             for index in repeated(items) {
-                found.push(duplicate(place, index, items.get(index).map(shown), false));
+                found(duplicate(place, index, items.get(index).map(shown), false));
             }
         }
         List::Map(keys) => check_keys(place, items, keys, found),
@@ -57,7 +57,7 @@ fn check_items<'v>(place: &Place<'_, 'v>, items: &'v [Value], found: &mut Vec<Fo
     }
 }
 
-fn check_keys(place: &Place<'_, '_>, items: &[Value], keys: &[Box<str>], found: &mut Vec<Found>) {
+fn check_keys(place: &Place<'_, '_>, items: &[Value], keys: &[Box<str>], found: &mut dyn FnMut(Found)) {
     let odd = items.iter().enumerate().find(|(_, item)| !item.is_object() && !item.is_null());
     if let Some((index, item)) = odd {
         let error = FieldError {
@@ -66,7 +66,7 @@ fn check_keys(place: &Place<'_, '_>, items: &[Value], keys: &[Box<str>], found: 
             bad_value: Some(shown(item)),
             detail: "must be an object for an array of list-type map".to_owned(),
         };
-        found.push(finding(place, error, false));
+        found(finding(place, error, false));
         return;
     }
     let key_of = |item: &Value| -> Value {
@@ -75,7 +75,7 @@ fn check_keys(place: &Place<'_, '_>, items: &[Value], keys: &[Box<str>], found: 
     };
     let all: Vec<Value> = if items.len() > 1 { items.iter().map(key_of).collect() } else { Vec::new() };
     for index in repeated(&all) {
-        found.push(duplicate(place, index, all.get(index).map(as_go_json), true));
+        found(duplicate(place, index, all.get(index).map(as_go_json), true));
     }
 }
 

@@ -7,6 +7,8 @@ use crate::node::{Limit, NumberKind, NumberRules};
 use crate::place::Place;
 use crate::problem::{Problem, Sink, invalid, overall, shown as shown_value};
 
+/// The first float that is no 64-bit integer any more.
+const PAST_INTEGERS: f64 = (1u64 << 63) as f64;
 /// The largest number up to which every whole number is a number.
 const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
 
@@ -111,11 +113,8 @@ fn in_range(kind: NumberKind, given: Given) -> bool {
 fn as_integer(given: Given) -> Option<i64> {
     match given {
         Given::Integer(value) => Some(value),
-        // The first number past the range is a float, the last one inside is none.
         #[expect(clippy::cast_possible_truncation, reason = "checked to be whole and in range")]
-        Given::Float(value)
-            if value.fract() == 0.0 && (-9.223_372_036_854_775_8e18..9.223_372_036_854_775_8e18).contains(&value) =>
-        {
+        Given::Float(value) if value.fract() == 0.0 && (-PAST_INTEGERS..PAST_INTEGERS).contains(&value) => {
             Some(value as i64)
         }
         Given::Float(_) => None,
@@ -139,10 +138,9 @@ fn check_multiple<S: Sink>(place: &Place<'_, '_>, kind: NumberKind, given: Given
     if !is_sound {
         sink.fail(|| out_of_range("multipleOf", "MultipleOf", kind, place));
     }
-    let (broken, shown, bad) = match (given, as_integer(Given::Float(factor.trunc()))) {
+    let (is_broken, shown, bad) = match (given, as_integer(Given::Float(factor.trunc()))) {
         (Given::Integer(value), Some(whole)) if is_sound => {
-            let broken = whole > 0 && value % whole != 0;
-            ((whole <= 0).then_some(()).map_or(broken, |()| true), whole.to_string(), Value::from(value))
+            (whole <= 0 || value % whole != 0, whole.to_string(), Value::from(value))
         }
         _ => {
             let value = given.as_float();
@@ -150,7 +148,7 @@ fn check_multiple<S: Sink>(place: &Place<'_, '_>, kind: NumberKind, given: Given
             (factor <= 0.0 || !is_whole(quotient), go::print_float(factor), Value::from(value))
         }
     };
-    if !broken {
+    if !is_broken {
         return;
     }
     let is_positive = !shown.starts_with('-') && shown != "0";

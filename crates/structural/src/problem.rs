@@ -8,6 +8,19 @@ use crate::place::Place;
 /// What errors on the object as a whole are said to be about.
 pub(crate) const WHOLE: &str = "<nil>";
 
+/// So much is told of one write. A client decides how much there is to tell, and upstream tells all of it.
+pub(crate) const MOST_TOLD: usize = 1000;
+
+/// What is said in place of all that was found beyond.
+pub(crate) fn truncated() -> FieldError {
+    FieldError {
+        kind: ErrorKind::TooMany,
+        field: WHOLE.to_owned(),
+        bad_value: None,
+        detail: "too many errors, the list is truncated".to_owned(),
+    }
+}
+
 /// One thing that is wrong.
 pub(crate) struct Problem {
     pub error: FieldError,
@@ -87,6 +100,8 @@ impl Sink for Holds {
 #[derive(Default)]
 pub(crate) struct Report {
     pub problems: Vec<Problem>,
+    /// How many more there were than are told.
+    pub untold: usize,
     pub ratcheted: Vec<Ratcheted>,
     counts: bool,
 }
@@ -104,7 +119,11 @@ impl Sink for Report {
     }
 
     fn fail(&mut self, problem: impl FnOnce() -> Problem) {
-        self.problems.push(problem());
+        if self.problems.len() < MOST_TOLD {
+            self.problems.push(problem());
+        } else {
+            self.untold += 1;
+        }
     }
 
     fn counts(&self) -> bool {
@@ -116,16 +135,22 @@ impl Sink for Report {
     }
 
     fn len(&self) -> usize {
-        self.problems.len()
+        self.problems.len() + self.untold
     }
 
     fn take(&mut self, problems: Vec<Problem>) {
-        self.problems.extend(problems);
+        for problem in problems {
+            self.fail(|| problem);
+        }
     }
 
     fn ratchet(&mut self, from: usize, place: &Place<'_, '_>) {
         let schema_path = place.schema_path();
-        let settled = self.problems.drain(from..).map(|problem| Ratcheted {
+        // What is untold came after all that is told.
+        let told = from.min(self.problems.len());
+        self.untold = from - told;
+        let room = MOST_TOLD.saturating_sub(self.ratcheted.len());
+        let settled = self.problems.drain(told..).take(room).map(|problem| Ratcheted {
             path: problem.error.field.clone(),
             rule: format!("{schema_path}.{}", problem.keyword),
             detail: problem.error.body(),

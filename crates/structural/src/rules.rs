@@ -14,7 +14,7 @@ use crate::equality;
 use crate::node::Others;
 use crate::paths::field_path;
 use crate::place::{Place, Step};
-use crate::problem::{Ratcheted, WHOLE};
+use crate::problem::{MOST_TOLD, Ratcheted, WHOLE, truncated};
 use crate::props::{Props, RuleProps};
 use crate::view::View;
 
@@ -114,9 +114,17 @@ impl Run {
         }
     }
 
+    /// Whether there is so much to tell that no more rules need to be run.
+    fn is_full(&self) -> bool {
+        self.errors.len() >= MOST_TOLD
+    }
+
     /// Runs all rules of a value and of what is below it. `old` is what `oldSelf` is for its rules.
     pub fn check(&mut self, place: &Place<'_, '_>, old: Option<View<'_>>) {
         self.is_stopped = self.descend(place, old).is_err();
+        if self.is_full() {
+            self.errors.push(truncated());
+        }
     }
 
     fn descend(&mut self, place: &Place<'_, '_>, old: Option<View<'_>>) -> Result<(), Stopped> {
@@ -194,6 +202,9 @@ impl Run {
             let is_optional = rule.props.has_optional_old_self();
             if compiled.uses_old_self && old.is_none() && !(is_optional && self.is_ratcheting) {
                 continue;
+            }
+            if self.is_full() {
+                return Err(Stopped);
             }
             let at = Turn { place, rule, compiled, index, bad: &bad };
             self.turn(&at, new.as_ref(), old.as_ref())?;
@@ -322,6 +333,9 @@ impl Run {
             self.errors.push(error);
             return;
         }
+        if self.warnings.len() >= MOST_TOLD {
+            return;
+        }
         self.warnings.push(error.to_string());
         let schema_path = at.place.schema_path();
         let rule = match schema_path.as_str() {
@@ -360,7 +374,7 @@ fn bind<'v>(
 ) -> Result<Bindings<'v>, EvalError> {
     let mut bindings = Bindings::new().with("self", new.map_err(Clone::clone)?.clone());
     if uses_old {
-        let old = old.map(|old| old.clone()).transpose()?;
+        let old = old.cloned().transpose()?;
         bindings = match (old, is_optional) {
             (Some(old), true) => bindings.with("oldSelf", Val::some(old)),
             (None, true) => bindings.with("oldSelf", Val::Optional(None)),

@@ -60,7 +60,7 @@ impl Builder<'_> {
                 fields.push(Field::new(name.clone(), below));
             }
             let others = (!matches!(node.additional, Others::Unsaid)).then(|| self.others(node));
-            NodeKind::Object(Object { others, ..Object::new("", fields) })
+            NodeKind::Object(Object::new("", fields).with_others(others))
         } else if let Others::Schema(values) = &node.additional {
             NodeKind::Map(self.value(values, values.is_preserving))
         } else if matches!(node.additional, Others::Allowed | Others::Forbidden) {

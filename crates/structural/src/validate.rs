@@ -1,5 +1,6 @@
 //! A write against its schema: everything that is found, in the order in which clients know it.
 
+use std::cell::LazyCell;
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::equality;
 use crate::lists;
 use crate::node::Node;
 use crate::place::{Clock, Place};
-use crate::problem::{Holds, Problem, Ratcheted, Report, WHOLE};
+use crate::problem::{Holds, MOST_TOLD, Problem, Ratcheted, Report, WHOLE, truncated};
 use crate::rules::Run;
 use crate::scale::{self, Asked};
 use crate::view::View;
@@ -99,7 +100,7 @@ impl Structural {
         // What the unchanged rest costs is known only together with what was there before.
         let cost = mark.cost.saturating_add(outcome.cost);
         let is_decided = outcome.errors.is_empty() && cost <= OBJECT_COST_BUDGET;
-        is_decided.then(|| Outcome { cost, mark: Some(Mark { cost }), ..outcome })
+        is_decided.then_some(Outcome { cost, mark: Some(Mark { cost }), ..outcome })
     }
 
     /// `is_short`: keywords were checked where something changed, and rules are to be.
@@ -114,15 +115,13 @@ impl Structural {
         }
         self.check_scale(write, &mut outcome);
         if write.part == Part::Whole && root.below.embedded {
-            let mut embedded = Embedded {
-                rules: write.embedded_metadata,
-                is_ratcheting: ratchets,
-                errors: Vec::new(),
-                ratcheted: Vec::new(),
-            };
+            let mut embedded = Embedded::new(write.embedded_metadata, ratchets);
             embedded.check(&place);
             embedded.errors.into_iter().for_each(|error| outcome.errors.push(error));
             outcome.ratcheted.extend(embedded.ratcheted);
+            if embedded.is_truncated {
+                outcome.errors.push(truncated());
+            }
         }
         check_lists(write, &place, ratchets, &mut outcome);
         if root.below.rules {
@@ -163,13 +162,16 @@ fn check_values(write: &Write<'_>, place: &Place<'_, '_>, outcome: &mut Outcome)
         }
     };
     outcome.compared += clock.spent();
-    outcome.ratcheted.extend(report.ratcheted);
+    outcome.ratcheted.append(&mut report.ratcheted);
     // What one check found is not told again by another.
     let mut told = HashSet::new();
     for Problem { error, text, .. } in report.problems {
         if told.insert(text) {
             outcome.errors.push(based(error, base));
         }
+    }
+    if report.untold > 0 {
+        outcome.errors.push(truncated());
     }
 }
 
@@ -188,20 +190,24 @@ fn based(mut error: FieldError, base: &str) -> FieldError {
 /// Sets may keep a repeated item as long as the list does not change; keys that come twice are let pass only where nothing
 /// but metadata changes, so that what holds the object can still let go of it.
 fn check_lists(write: &Write<'_>, place: &Place<'_, '_>, ratchets: bool, outcome: &mut Outcome) {
-    let mut found = Vec::new();
-    lists::check(place, &mut found);
-    if found.is_empty() {
-        return;
-    }
-    let only_metadata = ratchets && write.old.is_some_and(|old| differ_in_metadata_only(write.new, old));
-    for found in found {
-        let passes = ratchets && (only_metadata || (found.is_unchanged && !found.is_about_keys));
-        if passes {
+    let only_metadata =
+        LazyCell::new(|| ratchets && write.old.is_some_and(|old| differ_in_metadata_only(write.new, old)));
+    let (mut errors, mut is_truncated) = (Vec::new(), false);
+    lists::check(place, &mut |found| {
+        let passes = ratchets && ((found.is_unchanged && !found.is_about_keys) || *only_metadata);
+        if !passes {
+            is_truncated |= errors.len() >= MOST_TOLD;
+            if !is_truncated {
+                errors.push(found.error);
+            }
+        } else if outcome.ratcheted.len() < MOST_TOLD {
             let (path, detail) = (found.error.field.clone(), found.error.body());
             outcome.ratcheted.push(Ratcheted { path, rule: found.rule, detail });
-        } else {
-            outcome.errors.push(found.error);
         }
+    });
+    errors.into_iter().for_each(|error| outcome.errors.push(error));
+    if is_truncated {
+        outcome.errors.push(truncated());
     }
 }
 

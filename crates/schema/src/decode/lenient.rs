@@ -15,7 +15,7 @@ fn schema() -> (Schema, NodeId) {
     let list = b.add(Node { list: ListType::Atomic, ..lenient(NodeKind::List(item)) });
     let map = b.add(lenient(NodeKind::Map(int)));
     let kept = b.add(Node { preserve_unknown: true, ..lenient(NodeKind::Object(Object::default())) });
-    let mixed = Object { others: Some(nothing), ..Object::new("", vec![Field::new("a", text)]) };
+    let mixed = Object::new("", vec![Field::new("a", text)]).with_others(Some(nothing));
     let mixed = b.add(Node { preserve_unknown: true, ..lenient(NodeKind::Object(mixed)) });
     let fields = [("text", text), ("list", list), ("map", map), ("kept", kept), ("mixed", mixed)];
     let fields = fields.into_iter().map(|(name, node)| Field::new(name, node)).collect();

@@ -80,8 +80,7 @@ impl Walk {
         }
         let clock = Clock::default();
         let place = Place::root(&node, View::Value(default), None, &clock);
-        let mut embedded =
-            Embedded { rules: &|_, _, _| {}, is_ratcheting: false, errors: Vec::new(), ratcheted: Vec::new() };
+        let mut embedded = Embedded::new(&|_, _, _| {}, false);
         embedded.check(&place);
         if !embedded.errors.is_empty() {
             embedded.errors.into_iter().for_each(|error| self.errors.push(below(path, error)));

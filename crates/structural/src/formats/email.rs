@@ -117,11 +117,7 @@ impl Rest<'_> {
                     self.text = self.text.get(at + 1..).unwrap_or_default();
                     return !is_empty;
                 }
-                '\\' => {
-                    if chars.next().is_none() {
-                        return false;
-                    }
-                }
+                '\\' if chars.next().is_none() => return false,
                 c if c.is_ascii_control() && c != '\t' => return false,
                 _ => {}
             }
