@@ -37,8 +37,7 @@ pub(crate) fn fill_members(node: &Node, members: &mut Map<String, Value>) {
     if node.below.defaults {
         for (name, property) in &node.properties {
             let Some(default) = &property.default else { continue };
-            let is_missing = members.get(&**name).is_none_or(|value| value.is_null() && !property.nullable);
-            if is_missing {
+            if !members.contains_key(&**name) {
                 members.insert(name.to_string(), default.clone());
             }
         }

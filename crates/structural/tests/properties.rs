@@ -90,8 +90,12 @@ fn schema() -> impl Strategy<Value = Value> {
             },
         );
         let map = inner.clone().prop_map(|values| json!({"type": "object", "additionalProperties": values}));
-        let list = (inner.clone(), prop::sample::select(vec!["atomic", "set"]))
-            .prop_map(|(items, kind)| json!({"type": "array", "items": items, "x-kubernetes-list-type": kind}));
+        let list = (inner.clone(), prop::sample::select(vec!["atomic", "set"]), prop::bool::ANY).prop_map(
+            |(items, kind, keeps)| {
+                let list = json!({"type": "array", "items": items, "x-kubernetes-list-type": kind});
+                if keeps { with(list, vec![("x-kubernetes-preserve-unknown-fields", json!(true))]) } else { list }
+            },
+        );
         let keyed = inner.prop_map(|value| {
             json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"],
                 "items": {"type": "object", "properties": {"k": {"type": "string"}, "v": value}}})
