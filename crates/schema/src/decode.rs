@@ -277,6 +277,7 @@ impl<'s> Seed<'s, '_> {
 
     fn text(self, text: &str) -> Value {
         match &self.node().kind {
+            _ if self.node().lenient => Value::from(text),
             NodeKind::Any | NodeKind::Scalar(Scalar::String | Scalar::IntOrString) => Value::from(text),
             NodeKind::Scalar(scalar) => self.special(*scalar, text),
             _ => self.mismatch("string"),
@@ -325,6 +326,7 @@ impl<'s> Seed<'s, '_> {
             value.is_some_and(|v| (min..=max).contains(&v))
         };
         let scalar = match &self.node().kind {
+            _ if self.node().lenient => return Value::Number(untyped(number)),
             NodeKind::Any => return Value::Number(untyped(number)),
             NodeKind::Scalar(scalar) => *scalar,
             _ => return self.mismatch("number"),
@@ -371,6 +373,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
 
     fn visit_bool<E>(self, v: bool) -> Result<Value, E> {
         Ok(match self.node().kind {
+            _ if self.node().lenient => Value::Bool(v),
             NodeKind::Any | NodeKind::Scalar(Scalar::Bool) => Value::Bool(v),
             NodeKind::Scalar(Scalar::Time | Scalar::MicroTime | Scalar::Duration) => {
                 self.mismatch_with("bool", "string")
@@ -400,7 +403,9 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
 
     fn visit_string<E>(self, v: String) -> Result<Value, E> {
         // A patched value hands over its strings: keep them where nothing has to change.
-        let kept = matches!(self.node().kind, NodeKind::Any | NodeKind::Scalar(Scalar::String | Scalar::IntOrString));
+        let node = self.node();
+        let kept =
+            node.lenient || matches!(node.kind, NodeKind::Any | NodeKind::Scalar(Scalar::String | Scalar::IntOrString));
         Ok(if kept { Value::String(v) } else { self.text(&v) })
     }
 
@@ -412,25 +417,13 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
         let (item, go_owner) = match self.of.kind() {
             TypeKind::List(item) => (item, self.place.owner),
             TypeKind::Any => (self.of, ""),
+            _ if self.node().lenient => return self.misplaced(|seed| seed.items(seed.of, "", seq)),
             _ => {
                 while seq.next_element::<IgnoredAny>()?.is_some() {}
                 return Ok(self.mismatch("array"));
             }
         };
-        let mut items = Vec::with_capacity(seq.size_hint().unwrap_or(0).min(1024));
-        loop {
-            let place = Place { parent: Some(self.place), step: Step::Index(items.len()), owner: go_owner };
-            match seq.next_element_seed(Seed { of: item, place: &place, ..self })? {
-                None => break,
-                Some(value) => {
-                    if items.len() == items.capacity() {
-                        self.build(built::list(items.len().max(4)))?;
-                    }
-                    items.push(item_of(item, value));
-                }
-            }
-        }
-        Ok(Value::Array(items))
+        self.items(item, go_owner, seq)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Value, A::Error> {
@@ -438,6 +431,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
             TypeKind::Object(object) => self.object(object, map),
             TypeKind::Map(value) => self.entries(value, map),
             TypeKind::Any => self.entries(self.of, map),
+            _ if self.node().lenient => self.misplaced(|seed| seed.visit_map(map)),
             _ => {
                 drain(map)?;
                 Ok(self.mismatch("object"))
@@ -447,6 +441,29 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
 }
 
 impl Seed<'_, '_> {
+    /// Reads a value of a kind that its lenient type is not: nothing is declared of what it holds, so that its fields are
+    /// unknown, unless those are kept.
+    fn misplaced<T>(self, read: impl FnOnce(Seed<'_, '_>) -> T) -> T {
+        let undeclared = if self.node().preserve_unknown { &UNTYPED } else { &NOTHING };
+        read(Seed { of: undeclared.as_ref(), context: self.context, place: self.place })
+    }
+
+    fn items<'de, A: SeqAccess<'de>>(self, item: TypeRef<'_>, owner: &str, mut seq: A) -> Result<Value, A::Error> {
+        let mut items = Vec::with_capacity(seq.size_hint().unwrap_or(0).min(1024));
+        loop {
+            let place = Place { parent: Some(self.place), step: Step::Index(items.len()), owner };
+            match seq.next_element_seed(Seed { of: item, place: &place, ..self })? {
+                None => return Ok(Value::Array(items)),
+                Some(value) => {
+                    if items.len() == items.capacity() {
+                        self.build(built::list(items.len().max(4)))?;
+                    }
+                    items.push(item_of(item, value));
+                }
+            }
+        }
+    }
+
     fn object<'de, A: MapAccess<'de>>(self, shape: ObjectRef<'_>, mut access: A) -> Result<Value, A::Error> {
         let object = shape.object;
         let mut map = Map::new();
@@ -463,7 +480,8 @@ impl Seed<'_, '_> {
                     if seen.insert(at) {
                         self.find(|| Finding::Duplicate { path: place.path() });
                         let earlier = map.remove(name);
-                        let merged = merge(earlier, value);
+                        let is_replaced = field.of().node().lenient;
+                        let merged = if is_replaced { value } else { merge(earlier, value) };
                         if !field.is_omitted(&merged) {
                             map.insert(name.to_owned(), merged);
                         }
@@ -476,7 +494,10 @@ impl Seed<'_, '_> {
                 }
                 None if self.node().preserve_unknown => {
                     let place = Place { parent: Some(self.place), step: Step::Field(name), owner: "" };
-                    let value = access.next_value_seed(Untyped { seed: Seed { place: &place, ..self } })?;
+                    let value = match shape.others() {
+                        Some(of) => access.next_value_seed(Seed { of, place: &place, ..self })?,
+                        None => access.next_value_seed(Untyped { seed: Seed { place: &place, ..self } })?,
+                    };
                     if let Some(earlier) = map.insert(name.to_owned(), value) {
                         drop(earlier);
                         self.find(|| Finding::Duplicate { path: place.path() });
@@ -529,7 +550,7 @@ fn null_of(field: FieldRef<'_>) -> Option<Value> {
 
 /// A null among items or map values is the zero value of their type, as in Go.
 fn item_of(of: TypeRef<'_>, value: Value) -> Value {
-    if !value.is_null() {
+    if !value.is_null() || of.node().lenient {
         return value;
     }
     match of.kind() {
@@ -561,6 +582,9 @@ impl<'de> DeserializeSeed<'de> for Untyped<'_, '_> {
 }
 
 static UNTYPED: LazyLock<Type> = LazyLock::new(|| Type::any("interface {}"));
+
+/// A type of which nothing is declared and nothing kept but scalars.
+static NOTHING: LazyLock<Type> = LazyLock::new(|| Type::nothing("interface {}"));
 
 /// A key, borrowed from the text where it has no escapes.
 enum Name<'de> {
@@ -678,5 +702,7 @@ fn distance(a: &str, b: &str) -> usize {
     previous.last().copied().unwrap_or(0)
 }
 
+#[cfg(test)]
+mod lenient;
 #[cfg(test)]
 mod tests;

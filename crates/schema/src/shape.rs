@@ -45,6 +45,8 @@ pub struct Node {
     pub embedded: bool,
     /// An explicit null is a value.
     pub nullable: bool,
+    /// Values of a wrong type and nulls are kept: what is wrong with them is said by validation.
+    pub lenient: bool,
     /// In protobuf a message of its own around the list (`ExtraValue`).
     pub wrapped: bool,
 }
@@ -100,6 +102,8 @@ pub struct Object {
     /// The name of its type: `core.v1.PodSpec`; empty for a schema that names none.
     pub name: Box<str>,
     pub fields: Vec<Field>,
+    /// What fields hold that are not declared, where they are allowed and something is said of them.
+    pub others: Option<NodeId>,
     index: HashMap<Box<str>, usize>,
 }
 
@@ -161,7 +165,7 @@ impl NodeKind {
     /// The nodes that it is made of.
     fn refers_to(&self) -> impl Iterator<Item = NodeId> {
         let (fields, inner) = match self {
-            Self::Object(object) => (object.fields.as_slice(), None),
+            Self::Object(object) => (object.fields.as_slice(), object.others),
             Self::Map(inner) | Self::List(inner) => (Default::default(), Some(*inner)),
             Self::Scalar(_) | Self::Any => (Default::default(), None),
         };
@@ -180,6 +184,7 @@ impl Node {
             preserve_unknown: false,
             embedded: false,
             nullable: false,
+            lenient: false,
             wrapped: false,
         }
     }
@@ -188,7 +193,12 @@ impl Node {
 impl Object {
     pub fn new(name: impl Into<Box<str>>, fields: Vec<Field>) -> Self {
         let index = fields.iter().enumerate().map(|(i, f)| (f.name.clone(), i)).collect();
-        Self { name: name.into(), fields, index }
+        Self { name: name.into(), fields, others: None, index }
+    }
+
+    /// The same, with fields that are not declared holding values of a type.
+    pub fn with_others(self, others: Option<NodeId>) -> Self {
+        Self { others, ..self }
     }
 
     pub fn field(&self, name: &str) -> Option<&Field> {
@@ -270,8 +280,8 @@ impl SchemaBuilder {
         self.copy_node(of, &mut HashMap::new())
     }
 
-    fn copy_node<'s>(&mut self, of: TypeRef<'s>, copied: &mut HashMap<TypeRef<'s>, NodeId>) -> NodeId {
-        if let Some(id) = copied.get(&of) {
+    fn copy_node(&mut self, of: TypeRef<'_>, copied: &mut HashMap<NodeId, NodeId>) -> NodeId {
+        if let Some(id) = copied.get(&of.id) {
             return *id;
         }
         let name = of.object().map(ObjectRef::name).filter(|name| of.schema().named(name) == Some(of));
@@ -286,7 +296,7 @@ impl SchemaBuilder {
                 NodeId(u32::try_from(self.nodes.len() - 1).unwrap_or(u32::MAX))
             }
         };
-        copied.insert(of, id);
+        copied.insert(of.id, id);
         let mut node = of.node().clone();
         node.kind = match of.kind() {
             TypeKind::Object(object) => {
@@ -294,6 +304,7 @@ impl SchemaBuilder {
                 for (field, original) in shape.fields.iter_mut().zip(object.fields()) {
                     field.node = self.copy_node(original.of(), copied);
                 }
+                shape.others = object.others().map(|others| self.copy_node(others, copied));
                 NodeKind::Object(shape)
             }
             TypeKind::Map(inner) => NodeKind::Map(self.copy_node(inner, copied)),

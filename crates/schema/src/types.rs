@@ -65,6 +65,12 @@ impl Type {
         Self { schema: Arc::new(schema), root: NodeId::FIRST }
     }
 
+    /// A type of which nothing is declared: what does not fit is kept, fields are not.
+    pub(crate) fn nothing(go: &str) -> Self {
+        let node = Node { lenient: true, ..Node::new(NodeKind::Object(Object::default()), go) };
+        Self { schema: Arc::new(Schema::of(node)), root: NodeId::FIRST }
+    }
+
     pub fn as_ref(&self) -> TypeRef<'_> {
         TypeRef { schema: &self.schema, id: self.root }
     }
@@ -152,6 +158,11 @@ impl<'s> ObjectRef<'s> {
         self.object.field(name).map(|field| FieldRef { schema: self.schema, field })
     }
 
+    /// What fields hold that are not declared, where something is said of them.
+    pub fn others(self) -> Option<TypeRef<'s>> {
+        self.object.others.map(|id| TypeRef { schema: self.schema, id })
+    }
+
     pub fn has_fields(self) -> bool {
         !self.object.fields.is_empty()
     }
@@ -234,6 +245,24 @@ mod tests {
         let TypeKind::List(item) = tree.at("below").unwrap().kind() else { panic!("no list") };
         assert_eq!(item, tree);
         assert_eq!(&*tree.at("name").unwrap().node().go, "string");
+    }
+
+    #[test]
+    fn what_undeclared_fields_hold_is_taken_over_too_and_must_be_known() {
+        let mut builder = SchemaBuilder::new();
+        builder.add(Node::new(NodeKind::Any, "first"));
+        let text = builder.add(Node::new(NodeKind::Scalar(Scalar::String), "string"));
+        let open = |others| Node::new(NodeKind::Object(Object::default().with_others(Some(others))), "open");
+        let root = builder.add(open(text));
+        let original = builder.build_type(root).unwrap();
+        let mut builder = SchemaBuilder::new();
+        let copy = builder.copy(original.as_ref());
+        let copy = builder.build_type(copy).unwrap();
+        let others = copy.as_ref().object().and_then(ObjectRef::others).unwrap();
+        assert_eq!(&*others.node().go, "string");
+        let mut builder = SchemaBuilder::new();
+        builder.add(open(text));
+        assert!(builder.build().is_err());
     }
 
     #[test]

@@ -73,7 +73,7 @@ impl FieldRef<'_> {
         }
         match self.presence {
             Presence::Always => false,
-            _ if value.is_null() => !self.of().node().nullable,
+            _ if value.is_null() => !self.of().node().nullable && !self.of().node().lenient,
             _ if self.pointer => false,
             Presence::OmitEmpty => match value {
                 Value::Bool(b) => !b,
