@@ -23,6 +23,7 @@ mod resource;
 mod service;
 mod storage;
 mod warnings;
+pub mod webhook;
 
 pub(crate) use functions::{CheckHook, FillHook, KeepHook, UpdateHook, WarnHook, check, fill, keep, update, warn};
 pub(crate) use pods::equal;

@@ -15,5 +15,6 @@ mod resource;
 pub mod rules;
 mod types;
 
+pub use hooks::webhook;
 pub use resource::{Facts, NameRule, Resource, Subresource, builtin};
 pub use types::{openapi_name, schema};

@@ -1,0 +1,26 @@
+//! What a CustomResourceDefinition is and means.
+//!
+//! Owns the reading of definitions, their defaults, their validation, the plan of their status, and what follows from one for
+//! whoever serves its objects: versions in their order, columns, selectable fields, the schemas that OpenAPI publishes. It is
+//! synchronous and does no IO; it knows nothing of requests or storage. What schemas mean is `pawl_structural`'s.
+
+pub mod approval;
+mod ca;
+mod columns;
+mod definition;
+mod json_path;
+mod naming;
+pub mod plan;
+pub mod prepare;
+mod fields;
+mod selectable;
+pub mod status;
+pub mod validate;
+
+pub use columns::{Columns, Header};
+pub use definition::{
+    AuthorSchema, Column, Conversion, Definition, Names, Scale, Service, Version, Webhook, by_priority,
+};
+pub use json_path::JsonPath;
+pub use naming::InUse;
+pub use selectable::Selectable;
