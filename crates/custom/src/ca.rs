@@ -48,7 +48,10 @@ mod tests {
         };
         assert_eq!(problem(""), None);
         check("no pem", Some("unable to parse bytes as PEM block"));
-        check("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", Some("failed to parse certificate: x509: malformed certificate"));
+        check(
+            "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+            Some("failed to parse certificate: x509: malformed certificate"),
+        );
         check("-----BEGIN KEY-----\nAAAA\n-----END KEY-----\n", Some("no valid certificate authority data seen"));
     }
 }

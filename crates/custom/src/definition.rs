@@ -321,3 +321,76 @@ fn rank(version: &str) -> Option<(u8, u64, u64)> {
     }
     Some((2, digits(rest)?, 0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn definition() -> Definition {
+        let object = json!({
+            "metadata": {"name": "widgets.crd-discovery.example.com", "uid": "u", "generation": 3},
+            "spec": {
+                "group": "crd-discovery.example.com",
+                "scope": "Namespaced",
+                "names": {"plural": "widgets", "kind": "Widget", "shortNames": ["wd"]},
+                "versions": [
+                    {"name": "v1alpha1", "served": true, "storage": false, "deprecated": true},
+                    {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}},
+                     "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.r", "statusReplicasPath": ".status.r"}}},
+                    {"name": "v2beta1", "served": true, "storage": false, "deprecated": true, "deprecationWarning": "use v1"},
+                    {"name": "v3", "served": false, "storage": false},
+                ],
+                "conversion": {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"],
+                    "clientConfig": {"service": {"namespace": "n", "name": "s", "port": 443}}}},
+            },
+            "status": {"acceptedNames": {"plural": "widgets", "kind": "Widget"}, "storedVersions": ["v1"],
+                       "conditions": [{"type": "Established", "status": "True"}]},
+        });
+        Definition::read(object.as_object().expect("an object"))
+    }
+
+    #[test]
+    fn a_definition_is_read_whole() {
+        let read = definition();
+        assert!(read.established && !read.terminating && read.namespaced);
+        assert_eq!(read.storage_key(), "crd-discovery.example.com/widgets");
+        let version = read.storage_version().expect("a version");
+        assert!(version.has_status && version.scale.is_some());
+        assert_eq!(version.schema.as_ref().map(AuthorSchema::text), Some(r#"{"type":"object"}"#));
+        assert!(matches!(&read.conversion, Conversion::Webhook(hook) if hook.service.is_some()));
+    }
+
+    #[test]
+    fn the_hash_is_that_of_the_stored_version_if_it_is_served() {
+        let mut read = definition();
+        assert_eq!(read.storage_version_hash().as_deref(), Some("TOhU8eWyIiM="));
+        read.versions.iter_mut().for_each(|version| version.served = false);
+        assert_eq!(read.storage_version_hash(), None);
+    }
+
+    #[test]
+    fn deprecated_versions_say_where_to_go() {
+        let read = definition();
+        let said = |name: &str| read.version(name).and_then(|version| read.deprecation(version));
+        assert_eq!(said("v1"), None);
+        assert_eq!(said("v2beta1").as_deref(), Some("use v1"));
+        let group = "crd-discovery.example.com";
+        let text = format!("{group}/v1alpha1 Widget is deprecated; use {group}/v1 Widget");
+        assert_eq!(said("v1alpha1"), Some(text));
+    }
+
+    #[test]
+    fn versions_come_in_kubernetes_order() {
+        let mut names =
+            ["foo10", "v11alpha2", "v3beta1", "v10beta3", "v1", "v2", "foo1", "v12alpha1", "v11beta2", "v10", "v1x"];
+        names.sort_by(|a, b| by_priority(a, b));
+        assert_eq!(
+            names,
+            ["v10", "v2", "v1", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "v11alpha2", "foo1", "foo10", "v1x"]
+        );
+        let read = definition();
+        let served: Vec<&str> = read.served().iter().map(|version| version.name.as_str()).collect();
+        assert_eq!(served, ["v1", "v2beta1", "v1alpha1"]);
+    }
+}

@@ -5,19 +5,24 @@
 //! synchronous and does no IO; it knows nothing of requests or storage. What schemas mean is `pawl_structural`'s.
 
 pub mod approval;
+mod builtin;
 mod ca;
 mod columns;
+mod conform;
 mod definition;
+mod fields;
 mod json_path;
 mod naming;
+pub mod openapi;
 pub mod plan;
 pub mod prepare;
-mod fields;
+pub mod registration;
 mod selectable;
 pub mod status;
 pub mod validate;
 
 pub use columns::{Columns, Header};
+pub use conform::conform;
 pub use definition::{
     AuthorSchema, Column, Conversion, Definition, Names, Scale, Service, Version, Webhook, by_priority,
 };

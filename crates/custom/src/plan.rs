@@ -12,8 +12,8 @@ use serde_json::json;
 use crate::approval::{self, Approval};
 use crate::ca;
 use crate::definition::{Names, author_schema};
-use crate::naming::{self, InUse};
 use crate::fields;
+use crate::naming::{self, InUse};
 use crate::status::{self, Condition};
 
 /// The finalizer under which the instances of a definition are deleted.
@@ -68,7 +68,9 @@ pub fn terminating(object: &Object, step: &Deletion, now: &str) -> Option<Object
             "InstanceDeletionPending",
             "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon".to_owned(),
         ),
-        Deletion::InProgress => ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress".to_owned()),
+        Deletion::InProgress => {
+            ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress".to_owned())
+        }
         Deletion::Failed(why) => ("True", "InstanceDeletionFailed", why.clone()),
         Deletion::Unconfirmed(why) => {
             ("True", "InstanceDeletionCheck", format!("could not confirm zero CustomResources remaining: {why}"))
@@ -115,7 +117,8 @@ pub fn migrating(object: &Object, step: &Migration<'_>, now: &str) -> Option<Obj
     let said = status::set(&mut status, &condition, now);
     let observed = status::observe(&mut status, Condition::STORAGE_MIGRATING, generation);
     // A failed migration leaves everything where it is, whatever was rewritten.
-    let storage = fields::objects(fields::within(object, "spec"), "versions").find(|version| fields::flag(version, "storage"));
+    let storage =
+        fields::objects(fields::within(object, "spec"), "versions").find(|version| fields::flag(version, "storage"));
     let versions = storage.map(|version| json!([fields::text(version, "name")]));
     let mut moved = false;
     if let Some(versions) = versions.filter(|_| unchanged && *step == Migration::Succeeded) {

@@ -25,7 +25,8 @@ impl Selectable {
 
     /// Each field with its value as text; empty where an object has none.
     pub fn values<'s>(&'s self, object: &Value) -> Vec<(&'s str, String)> {
-        let value = |path: &Option<JsonPath>| path.as_ref()?.only(object).filter(|value| !value.is_null()).map(|v| print(&v));
+        let value =
+            |path: &Option<JsonPath>| path.as_ref()?.only(object).filter(|value| !value.is_null()).map(|v| print(&v));
         self.fields.iter().map(|(name, path)| (&**name, value(path).unwrap_or_default())).collect()
     }
 }

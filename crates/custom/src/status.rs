@@ -72,7 +72,8 @@ pub fn set(status: &mut Object, condition: &Condition, now: &str) -> bool {
     match conditions.iter_mut().find(of_kind).and_then(Value::as_object_mut) {
         None => conditions.push(Value::Object(fresh)),
         Some(present) => {
-            let since = present.get("lastTransitionTime").filter(|_| fields::text(present, "status") == condition.status);
+            let since =
+                present.get("lastTransitionTime").filter(|_| fields::text(present, "status") == condition.status);
             let since = since.filter(|time| !time.is_null()).cloned();
             present.extend(fresh);
             if let Some(since) = since {

@@ -92,7 +92,8 @@ impl Default for Options {
 impl Options {
     fn after(old: &Object, before: &Joined<'_>, joined: &Joined<'_>) -> Self {
         let had = |is: fn(&Props) -> bool| before.schemas().any(is);
-        let is_loose = |schema: &Props| !structural_errors(schema, &FieldPath::root()).is_ok_and(|errors| errors.is_empty());
+        let is_loose =
+            |schema: &Props| !structural_errors(schema, &FieldPath::root()).is_ok_and(|errors| errors.is_empty());
         let checks = Checks {
             require_valid_types: !had(Props::has_invalid_types),
             require_structural: !before.schemas().any(is_loose),
@@ -306,7 +307,8 @@ fn rest(new: &Object, old: Option<&Object>, joined: &Joined<'_>, errors: &mut Er
     approval::validate(new, old, errors);
     let preserved = old.is_some_and(|old| fields::flag(fields::within(old, "spec"), "preserveUnknownFields"));
     if joined.preserves_unknown() && !preserved {
-        let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+        let detail =
+            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
         errors.invalid(&FieldPath::of("spec").child("preserveUnknownFields"), true, detail);
     }
 }

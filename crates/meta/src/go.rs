@@ -89,7 +89,7 @@ pub fn json(value: &Value) -> String {
             let member = |(key, value): (&String, &Value)| format!("{}:{}", json_text(key), json(value));
             format!("{{{}}}", map.iter().map(member).collect::<Vec<_>>().join(","))
         }
-        Value::Number(number) if number.is_f64() => json_float(number.as_f64().unwrap_or_default()).to_string(),
+        Value::Number(number) if number.is_f64() => json_number(number.as_f64().unwrap_or_default()),
         Value::String(text) => json_text(text),
         other => other.to_string(),
     }
@@ -99,6 +99,16 @@ pub fn json(value: &Value) -> String {
 pub fn json_float(float: f64) -> Value {
     #[expect(clippy::cast_possible_truncation, reason = "only what is whole and small enough")]
     if float.fract() == 0.0 && float.abs() < 9e18 { Value::from(float as i64) } else { Value::from(float) }
+}
+
+/// Exponents from 1e21 on and below 1e-6.
+fn json_number(float: f64) -> String {
+    match float.abs() {
+        0.0 => "0".to_owned(),
+        magnitude if (1e-6..1e21).contains(&magnitude) => format!("{float}"),
+        magnitude if magnitude < 1.0 => format!("{float:e}"),
+        _ => format!("{float:e}").replace('e', "e+"),
+    }
 }
 
 fn json_text(text: &str) -> String {
@@ -140,5 +150,6 @@ mod tests {
         assert_eq!(print_float(2.5), "2.5");
         assert_eq!(print_float(3.0), "3");
         assert_eq!(json(&json!({"b": [1.0, 1.5], "a<": "x&y"})), r#"{"a\u003c":"x\u0026y","b":[1,1.5]}"#);
+        assert_eq!(json(&json!([1e21, 1e-7, 1e-6, 0.0])), "[1e+21,1e-7,0.000001,0]");
     }
 }

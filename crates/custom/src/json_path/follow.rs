@@ -88,7 +88,9 @@ fn children<'v>(value: Cow<'v, Value>) -> Box<dyn Iterator<Item = Cow<'v, Value>
         Cow::Borrowed(Value::String(text)) => Box::new(text.bytes().map(|byte| Cow::Owned(Value::from(byte)))),
         Cow::Owned(Value::Object(map)) => Box::new(map.into_iter().map(|(_, value)| Cow::Owned(value))),
         Cow::Owned(Value::Array(items)) => Box::new(items.into_iter().map(Cow::Owned)),
-        Cow::Owned(Value::String(text)) => Box::new(text.into_bytes().into_iter().map(|byte| Cow::Owned(Value::from(byte)))),
+        Cow::Owned(Value::String(text)) => {
+            Box::new(text.into_bytes().into_iter().map(|byte| Cow::Owned(Value::from(byte))))
+        }
         _ => Box::new(std::iter::empty()),
     }
 }

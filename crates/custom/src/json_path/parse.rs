@@ -119,9 +119,7 @@ impl<'t> Parser<'t> {
             return None;
         }
         let filter = match comparison(text) {
-            Some((left, operator, right)) => {
-                Filter { left: action(left)?, compare: Some((operator, action(right)?)) }
-            }
+            Some((left, operator, right)) => Filter { left: action(left)?, compare: Some((operator, action(right)?)) },
             None => Filter { left: action(text)?, compare: None },
         };
         Some(Step::Filter(Box::new(filter)))

@@ -17,7 +17,9 @@ pub fn conversion(conversion: &Object, options: &Options, at: &FieldPath, errors
     let (client_at, versions_at) = (at.child("webhookClientConfig"), at.child("conversionReviewVersions"));
     if strategy != "Webhook" {
         let detail = "should not be set when strategy is not set to Webhook";
-        for (_, at) in [(client.is_some(), client_at), (!versions.is_empty(), versions_at)].into_iter().filter(|(set, _)| *set) {
+        for (_, at) in
+            [(client.is_some(), client_at), (!versions.is_empty(), versions_at)].into_iter().filter(|(set, _)| *set)
+        {
             errors.forbidden(&at, detail);
         }
         return;

@@ -49,10 +49,13 @@ impl<'o> Joined<'o> {
         let versions: Vec<&Object> = fields::objects(spec, "versions").collect();
         let shared: Vec<Part> = [Part::Schema, Part::Subresources, Part::Columns, Part::Selectable]
             .into_iter()
-            .filter(|part| versions.first().is_some_and(|first| versions.iter().all(|v| same(part.of(v), part.of(first)))))
+            .filter(|part| {
+                versions.first().is_some_and(|first| versions.iter().all(|v| same(part.of(v), part.of(first))))
+            })
             .collect();
         let written = if shared.contains(&Part::Schema) { versions.get(..1) } else { versions.get(..) };
-        let schemas = written.unwrap_or_default().iter().map(|version| author_schema(version).map(Props::parse)).collect();
+        let schemas =
+            written.unwrap_or_default().iter().map(|version| author_schema(version).map(Props::parse)).collect();
         Self { spec, versions, shared, schemas }
     }
 

@@ -12,9 +12,9 @@ const NULL: &str = "null";
 /// All versions, without what they share.
 pub fn versions(joined: &Joined<'_>) -> String {
     let versions = joined.versions.iter().enumerate().map(|(index, version)| one_version(joined, index, version));
-    match versions.collect::<Vec<_>>() {
-        none if none.is_empty() => NULL.to_owned(),
-        some => format!("[{}]", some.join(",")),
+    match joined.spec.get("versions") {
+        Some(Value::Array(_)) => format!("[{}]", versions.collect::<Vec<_>>().join(",")),
+        _ => NULL.to_owned(),
     }
 }
 
@@ -31,7 +31,10 @@ fn one_version(joined: &Joined<'_>, index: usize, version: &Object) -> String {
         ("Deprecated", fields::flag(version, "deprecated").to_string()),
         ("DeprecationWarning", optional(version, "deprecationWarning")),
         ("Schema", schema.unwrap_or_else(|| NULL.to_owned())),
-        ("Subresources", own(Part::Subresources).and_then(Value::as_object).map_or_else(|| NULL.to_owned(), subresources)),
+        (
+            "Subresources",
+            own(Part::Subresources).and_then(Value::as_object).map_or_else(|| NULL.to_owned(), subresources),
+        ),
         ("AdditionalPrinterColumns", list(own(Part::Columns), column)),
         ("SelectableFields", list(own(Part::Selectable), |field| object(&[("JSONPath", text(field, "jsonPath"))]))),
     ])
