@@ -76,12 +76,11 @@ impl Verdict {
                 conflicts.push(message);
             }
         }
-        let message = match conflicts.as_slice() {
-            [] => return self.given.short = wanted.to_vec(),
-            [one] => one.clone(),
-            many => format!("[{}]", many.join(", ")),
-        };
-        self.conflict = Some(("ShortNamesConflict", message));
+        match conflicts.as_slice() {
+            [] => self.given.short = wanted.to_vec(),
+            [one] => self.conflict = Some(("ShortNamesConflict", one.clone())),
+            many => self.conflict = Some(("ShortNamesConflict", format!("[{}]", many.join(", ")))),
+        }
     }
 }
 

@@ -132,20 +132,27 @@ fn cases() -> Vec<Case> {
     cases
 }
 
+/// Upstream goes through properties in any order: what is said of schemas is compared without it.
+fn ordered(errors: &[String]) -> (Vec<&String>, Vec<&String>) {
+    let (mut schemas, others): (Vec<&String>, Vec<&String>) = errors.iter().partition(|e| e.contains("openAPIV3Schema"));
+    schemas.sort();
+    (schemas, others)
+}
+
 #[test]
 fn definitions_are_judged_as_upstream_judges_them() {
     let mut wrong = String::new();
     let cases = cases();
-    assert!(cases.len() > 80, "{} cases", cases.len());
+    assert!(cases.len() > 120, "{} cases", cases.len());
     for case in &cases {
         let (errors, warnings) = case.run();
         let expected = case.told("error");
-        if errors != expected {
+        if ordered(&errors) != ordered(&expected) {
             wrong += &format!("\n{}\n", case.about);
             wrong.extend(expected.iter().filter(|e| !errors.contains(e)).map(|e| format!("  - {e}\n")));
             wrong.extend(errors.iter().filter(|e| !expected.contains(e)).map(|e| format!("  + {e}\n")));
-            if errors.len() == expected.len() && errors.iter().all(|e| expected.contains(e)) {
-                wrong += &format!("  order: {errors:#?}\n");
+            if errors.iter().all(|e| expected.contains(e)) {
+                wrong += &format!("  another order, or another number: {errors:#?}\n");
             }
         }
         let expected: BTreeSet<String> = case.told("warning").into_iter().collect();
