@@ -242,6 +242,7 @@ impl Seed<'_, '_> {
 
     fn text(self, text: &str) -> Value {
         match &self.node().kind {
+            _ if self.node().lenient => Value::from(text),
             NodeKind::Any | NodeKind::Scalar(Scalar::String | Scalar::IntOrString) => Value::from(text),
             NodeKind::Scalar(scalar) => self.special(*scalar, text),
             _ => self.mismatch("string"),
@@ -290,6 +291,7 @@ impl Seed<'_, '_> {
             value.is_some_and(|v| (min..=max).contains(&v))
         };
         let scalar = match &self.node().kind {
+            _ if self.node().lenient => return Value::Number(untyped(number)),
             NodeKind::Any => return Value::Number(untyped(number)),
             NodeKind::Scalar(scalar) => *scalar,
             _ => return self.mismatch("number"),
@@ -336,6 +338,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
 
     fn visit_bool<E>(self, v: bool) -> Result<Value, E> {
         Ok(match self.node().kind {
+            _ if self.node().lenient => Value::Bool(v),
             NodeKind::Any | NodeKind::Scalar(Scalar::Bool) => Value::Bool(v),
             NodeKind::Scalar(Scalar::Time | Scalar::MicroTime | Scalar::Duration) => {
                 self.mismatch_with("bool", "string")
@@ -364,7 +367,9 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
 
     fn visit_string<E>(self, v: String) -> Result<Value, E> {
         // A patched value hands over its strings: keep them where nothing has to change.
-        let kept = matches!(self.node().kind, NodeKind::Any | NodeKind::Scalar(Scalar::String | Scalar::IntOrString));
+        let node = self.node();
+        let kept =
+            node.lenient || matches!(node.kind, NodeKind::Any | NodeKind::Scalar(Scalar::String | Scalar::IntOrString));
         Ok(if kept { Value::String(v) } else { self.text(&v) })
     }
 
@@ -376,20 +381,13 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
         let (item, go_owner) = match &self.node().kind {
             NodeKind::List(item) => (*item, self.place.owner),
             NodeKind::Any => (self.node, ""),
+            _ if self.node().lenient => return self.misplaced(|seed| seed.items(seed.node, "", seq)),
             _ => {
                 while seq.next_element::<IgnoredAny>()?.is_some() {}
                 return Ok(self.mismatch("array"));
             }
         };
-        let mut items = Vec::with_capacity(seq.size_hint().unwrap_or(0).min(1024));
-        loop {
-            let place = Place { parent: Some(self.place), step: Step::Index(items.len()), owner: go_owner };
-            match seq.next_element_seed(Seed { node: item, place: &place, ..self })? {
-                None => break,
-                Some(value) => items.push(self.item(item, value)),
-            }
-        }
-        Ok(Value::Array(items))
+        self.items(item, go_owner, seq)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Value, A::Error> {
@@ -397,6 +395,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
             NodeKind::Object(object) => self.object(object, map),
             NodeKind::Map(value) => self.entries(*value, map),
             NodeKind::Any => self.entries(self.node, map),
+            _ if self.node().lenient => self.misplaced(|seed| seed.visit_map(map)),
             _ => {
                 drain(map)?;
                 Ok(self.mismatch("object"))
@@ -406,6 +405,24 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
 }
 
 impl Seed<'_, '_> {
+    /// Reads a value of a kind that its lenient type is not: nothing is declared of what it holds, so that its fields are
+    /// unknown, unless those are kept.
+    fn misplaced<T>(self, read: impl FnOnce(Seed<'_, '_>) -> T) -> T {
+        let undeclared = if self.node().preserve_unknown { &SCHEMA_ANY } else { &SCHEMA_NOTHING };
+        undeclared.with(|(schema, node)| read(Seed { schema, node: *node, context: self.context, place: self.place }))
+    }
+
+    fn items<'de, A: SeqAccess<'de>>(self, item: NodeId, owner: &str, mut seq: A) -> Result<Value, A::Error> {
+        let mut items = Vec::with_capacity(seq.size_hint().unwrap_or(0).min(1024));
+        loop {
+            let place = Place { parent: Some(self.place), step: Step::Index(items.len()), owner };
+            match seq.next_element_seed(Seed { node: item, place: &place, ..self })? {
+                None => return Ok(Value::Array(items)),
+                Some(value) => items.push(self.item(item, value)),
+            }
+        }
+    }
+
     fn object<'de, A: MapAccess<'de>>(self, object: &Object, mut access: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         // Fields seen so far, one bit each: what was given and left out again still counts as given.
@@ -420,7 +437,8 @@ impl Seed<'_, '_> {
                     if seen.insert(at) {
                         self.find(Finding::Duplicate { path: place.path() });
                         let earlier = map.remove(name);
-                        let merged = merge(earlier, value);
+                        let is_replaced = self.schema.node(field.node).lenient;
+                        let merged = if is_replaced { value } else { merge(earlier, value) };
                         if !self.schema.is_omitted(field, &merged) {
                             map.insert(name.to_owned(), merged);
                         }
@@ -433,7 +451,10 @@ impl Seed<'_, '_> {
                 }
                 None if self.node().preserve_unknown => {
                     let place = Place { parent: Some(self.place), step: Step::Field(name), owner: "" };
-                    let value = access.next_value_seed(Untyped { seed: Seed { place: &place, ..self } })?;
+                    let value = match object.others {
+                        Some(node) => access.next_value_seed(Seed { node, place: &place, ..self })?,
+                        None => access.next_value_seed(Untyped { seed: Seed { place: &place, ..self } })?,
+                    };
                     if let Some(earlier) = map.insert(name.to_owned(), value) {
                         drop(earlier);
                         self.find(Finding::Duplicate { path: place.path() });
@@ -478,7 +499,7 @@ impl Seed<'_, '_> {
 
     /// A null among items or map values is the zero value of their type, as in Go.
     fn item(&self, node: NodeId, value: Value) -> Value {
-        if !value.is_null() {
+        if !value.is_null() || self.schema.node(node).lenient {
             return value;
         }
         match &self.schema.node(node).kind {
@@ -516,6 +537,13 @@ thread_local! {
     static SCHEMA_ANY: (Schema, NodeId) = {
         let mut builder = crate::SchemaBuilder::new();
         let id = builder.add(Node::new(NodeKind::Any, "interface {}"));
+        (builder.build().unwrap_or_default(), id)
+    };
+    /// A type of which nothing is declared and nothing kept but scalars.
+    static SCHEMA_NOTHING: (Schema, NodeId) = {
+        let mut builder = crate::SchemaBuilder::new();
+        let kind = NodeKind::Object(Object::default());
+        let id = builder.add(Node { lenient: true, ..Node::new(kind, "interface {}") });
         (builder.build().unwrap_or_default(), id)
     };
 }
@@ -633,5 +661,7 @@ fn distance(a: &str, b: &str) -> usize {
     previous.last().copied().unwrap_or(0)
 }
 
+#[cfg(test)]
+mod lenient;
 #[cfg(test)]
 mod tests;

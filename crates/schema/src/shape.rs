@@ -40,6 +40,8 @@ pub struct Node {
     pub embedded: bool,
     /// An explicit null is a value.
     pub nullable: bool,
+    /// Values of a wrong type and nulls are kept: what is wrong with them is said by validation.
+    pub lenient: bool,
     /// In protobuf a message of its own around the list (`ExtraValue`).
     pub wrapped: bool,
 }
@@ -95,6 +97,8 @@ pub struct Object {
     /// The name of its type: `core.v1.PodSpec`; empty for a schema that names none.
     pub name: Box<str>,
     pub fields: Vec<Field>,
+    /// What fields hold that are not declared, where they are allowed and something is said of them.
+    pub others: Option<NodeId>,
     index: HashMap<Box<str>, usize>,
 }
 
@@ -173,6 +177,7 @@ impl Node {
             preserve_unknown: false,
             embedded: false,
             nullable: false,
+            lenient: false,
             wrapped: false,
         }
     }
@@ -181,7 +186,7 @@ impl Node {
 impl Object {
     pub fn new(name: impl Into<Box<str>>, fields: Vec<Field>) -> Self {
         let index = fields.iter().enumerate().map(|(i, f)| (f.name.clone(), i)).collect();
-        Self { name: name.into(), fields, index }
+        Self { name: name.into(), fields, others: None, index }
     }
 
     pub fn field(&self, name: &str) -> Option<&Field> {

@@ -69,7 +69,7 @@ impl Schema {
         }
         match field.presence {
             Presence::Always => false,
-            _ if value.is_null() => !self.node(field.node).nullable,
+            _ if value.is_null() => !self.node(field.node).nullable && !self.node(field.node).lenient,
             _ if field.pointer => false,
             Presence::OmitEmpty => match value {
                 Value::Bool(b) => !b,

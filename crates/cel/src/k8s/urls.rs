@@ -68,7 +68,7 @@ fn url<'v>(args: &'v [Val<'_>]) -> Result<&'v Url, EvalError> {
 }
 
 /// Reads an absolute URL or an absolute path; failures are in the words of Go's parser.
-pub(super) fn parse_request(text: &str) -> Result<(), String> {
+pub fn parse_request(text: &str) -> Result<(), String> {
     parse(text).map(|_| ())
 }
 

@@ -2,6 +2,7 @@
 
 use pawl_meta::go;
 use pawl_meta::object::Object;
+use pawl_structural::Props;
 use serde_json::Value;
 
 use super::joined::{Joined, Part};
@@ -21,7 +22,7 @@ pub fn versions(joined: &Joined<'_>) -> String {
 fn one_version(joined: &Joined<'_>, index: usize, version: &Object) -> String {
     let own = |part| joined.own(version, part);
     let schema = own(Part::Schema).map(|_| {
-        let schema = joined.own_schema(index).map_or_else(|| NULL.to_owned(), pawl_structural::shown);
+        let schema = joined.own_schema(index).map_or_else(|| NULL.to_owned(), Props::shown);
         object(&[("OpenAPIV3Schema", schema)])
     });
     object(&[

@@ -1,0 +1,111 @@
+//! Whether a value is what it was, and which old item an item of a list goes with.
+
+use std::collections::HashMap;
+
+use serde_json::{Number, Value};
+
+use crate::node::Node;
+use crate::view::View;
+
+/// Equality of JSON: 1 is 1.0, and the order of fields does not count.
+pub(crate) fn equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => equal_numbers(a, b),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| equal(a, b)))
+        }
+        _ => a == b,
+    }
+}
+
+fn equal_numbers(a: &Number, b: &Number) -> bool {
+    match (a.as_i64(), b.as_i64()) {
+        (Some(a), Some(b)) => a == b,
+        _ => a == b || a.as_f64().is_some_and(|a| b.as_f64() == Some(a)),
+    }
+}
+
+/// Whether a value equals its old one, where lists that have keys compare by them.
+pub(crate) fn same(node: Option<&Node>, new: View<'_>, old: View<'_>) -> bool {
+    if let (Some(new), Some(old)) = (new.object(), old.object()) {
+        let same_field = |(name, new): (&String, &Value)| {
+            old.get(name).is_some_and(|old| same(node.and_then(|node| node.field(name)), new.into(), old.into()))
+        };
+        return new.len() == old.len() && new.iter().all(same_field);
+    }
+    if let (Some(new), Some(old)) = (new.array(), old.array()) {
+        return new.len() == old.len() && same_items(node, new, old);
+    }
+    match (new, old) {
+        (View::Value(new), View::Value(old)) => equal(new, old),
+        _ => false,
+    }
+}
+
+fn same_items(node: Option<&Node>, new: &[Value], old: &[Value]) -> bool {
+    let item = node.and_then(|node| node.item.as_deref());
+    let same_item = |new: &Value, old: &Value| same(item, new.into(), old.into());
+    let are_paired = |keys: &[Box<str>]| {
+        let pairs = pair(keys, new, old);
+        new.iter().zip(&pairs).all(|(new, old)| old.is_some_and(|old| same_item(new, old)))
+    };
+    node.and_then(Node::map_keys).is_some_and(are_paired) || new.iter().zip(old).all(|(new, old)| same_item(new, old))
+}
+
+/// For every new item the old one with the same keys. Of several with the same keys the first goes with the first.
+pub(crate) fn pair<'v>(keys: &[Box<str>], new: &[Value], old: &'v [Value]) -> Vec<Option<&'v Value>> {
+    if keys.is_empty() {
+        return vec![None; new.len()];
+    }
+    let mut by_key: HashMap<String, std::collections::VecDeque<&'v Value>> = HashMap::with_capacity(old.len());
+    for item in old {
+        if let Some(key) = key_of(keys, item) {
+            by_key.entry(key).or_default().push_back(item);
+        }
+    }
+    new.iter().map(|item| by_key.get_mut(&key_of(keys, item)?)?.pop_front()).collect()
+}
+
+/// The keys of an item as one text; nothing where one is missing or no scalar.
+fn key_of(keys: &[Box<str>], item: &Value) -> Option<String> {
+    let mut text = String::new();
+    for key in keys {
+        text.push('\0');
+        match item.get(&**key)? {
+            Value::String(value) => {
+                text.push('"');
+                text.push_str(value);
+            }
+            Value::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
+            Value::Number(number) => match number.as_i64() {
+                Some(value) => text.push_str(&value.to_string()),
+                None => text.push_str(&number.as_f64()?.to_string()),
+            },
+            Value::Null | Value::Array(_) | Value::Object(_) => return None,
+        }
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn numbers_are_equal_by_value() {
+        assert!(equal(&json!({"a": [1, {"b": 2.0}]}), &json!({"a": [1.0, {"b": 2}]})));
+        assert!(!equal(&json!([1]), &json!([1.5])));
+        assert!(!equal(&json!({"a": null}), &json!({})));
+    }
+
+    #[test]
+    fn items_pair_by_their_keys() {
+        let keys: Vec<Box<str>> = vec!["k".into()];
+        let old = [json!({"k": "a", "v": 1}), json!({"k": "b"}), json!({"k": "a", "v": 2}), json!({"v": 3})];
+        let new = [json!({"k": "a"}), json!({"k": "a"}), json!({"k": "a"}), json!({"v": 3}), json!({"k": "b"})];
+        let paired = pair(&keys, &new, &old);
+        assert_eq!(paired, [Some(&old[0]), Some(&old[2]), None, None, Some(&old[1])]);
+    }
+}
