@@ -59,8 +59,9 @@ impl Builder<'_> {
                 let below = self.value(property, property.is_preserving);
                 fields.push(Field::new(name.clone(), below));
             }
-            let others = (!matches!(node.additional, Others::Unsaid)).then(|| self.others(node));
-            NodeKind::Object(Object { others, ..Object::new("", fields) })
+            let mut object = Object::new("", fields);
+            object.others = (!matches!(node.additional, Others::Unsaid)).then(|| self.others(node));
+            NodeKind::Object(object)
         } else if let Others::Schema(values) = &node.additional {
             NodeKind::Map(self.value(values, values.is_preserving))
         } else if matches!(node.additional, Others::Allowed | Others::Forbidden) {
