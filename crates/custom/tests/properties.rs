@@ -134,7 +134,8 @@ proptest! {
         let mut definition = sound();
         let mut found = Vec::new();
         places(&definition, "", &mut found);
-        *definition.pointer_mut(place.get(&found)).unwrap() = value;
+        let place: &String = place.get(&found);
+        *definition.pointer_mut(place).unwrap() = value;
         if let Value::Object(object) = definition {
             run(object);
         }

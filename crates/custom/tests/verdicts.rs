@@ -134,7 +134,8 @@ fn cases() -> Vec<Case> {
 
 /// Upstream goes through properties in any order: what is said of schemas is compared without it.
 fn ordered(errors: &[String]) -> (Vec<&String>, Vec<&String>) {
-    let (mut schemas, others): (Vec<&String>, Vec<&String>) = errors.iter().partition(|e| e.contains("openAPIV3Schema"));
+    let (mut schemas, others): (Vec<&String>, Vec<&String>) =
+        errors.iter().partition(|e| e.contains("openAPIV3Schema"));
     schemas.sort();
     (schemas, others)
 }

@@ -133,8 +133,8 @@ fn bounds(slice: Slice, len: usize) -> Option<Option<(usize, usize, usize)>> {
     if inside && step > 0 { Some(Some((whole(start)?, whole(end)?, whole(step)?))) } else { None }
 }
 
-fn passes(filter: &Filter, item: &Cow<'_, Value>) -> Result<bool, Misfit> {
-    let here = || vec![Cow::Borrowed(item.as_ref())];
+fn passes(filter: &Filter, item: &Value) -> Result<bool, Misfit> {
+    let here = || vec![Cow::Borrowed(item)];
     let left = walk(&filter.left, here());
     let Some((operator, right)) = &filter.compare else {
         return Ok(match left {
