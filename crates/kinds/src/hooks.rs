@@ -22,6 +22,7 @@ mod resource;
 mod service;
 mod storage;
 mod warnings;
+pub mod webhook;
 
 use pawl_meta::object::Object;
 use pawl_rules::Hooks;

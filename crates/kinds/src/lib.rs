@@ -18,6 +18,7 @@ mod types;
 
 pub use behaviour::{Behaviour, Columns, Forms, Write};
 pub use builtin::{BrokenFacts, Kinds, builtin, kinds, load};
+pub use hooks::webhook;
 pub use pawl_rules::{Errors, MetadataCheck, MetadataPass, Prepare};
 pub use resource::{Facts, Generation, NameRule, Resource, ScalePaths, Subresource};
 pub use types::{openapi_name, schema};

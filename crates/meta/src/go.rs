@@ -81,6 +81,48 @@ pub fn print_float(float: f64) -> String {
     }
 }
 
+/// JSON as Go writes it: nothing in texts that HTML would take for its own, no fraction that is nothing.
+pub fn json(value: &Value) -> String {
+    match value {
+        Value::Array(items) => format!("[{}]", items.iter().map(json).collect::<Vec<_>>().join(",")),
+        Value::Object(map) => {
+            let member = |(key, value): (&String, &Value)| format!("{}:{}", json_text(key), json(value));
+            format!("{{{}}}", map.iter().map(member).collect::<Vec<_>>().join(","))
+        }
+        Value::Number(number) if number.is_f64() => json_number(number.as_f64().unwrap_or_default()),
+        Value::String(text) => json_text(text),
+        other => other.to_string(),
+    }
+}
+
+/// A float as a JSON number: a whole one has no fraction.
+pub fn json_float(float: f64) -> Value {
+    #[expect(clippy::cast_possible_truncation, reason = "only what is whole and small enough")]
+    if float.fract() == 0.0 && float.abs() < 9e18 { Value::from(float as i64) } else { Value::from(float) }
+}
+
+/// Exponents from 1e21 on and below 1e-6.
+fn json_number(float: f64) -> String {
+    match float.abs() {
+        0.0 => "0".to_owned(),
+        magnitude if (1e-6..1e21).contains(&magnitude) => format!("{float}"),
+        magnitude if magnitude < 1.0 => format!("{float:e}"),
+        _ => format!("{float:e}").replace('e', "e+"),
+    }
+}
+
+fn json_text(text: &str) -> String {
+    let mut quoted = Value::from(text).to_string();
+    for (plain, escaped) in
+        [("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"), ("\u{2028}", "\\u2028"), ("\u{2029}", "\\u2029")]
+    {
+        if quoted.contains(plain) {
+            quoted = quoted.replace(plain, escaped);
+        }
+    }
+    quoted
+}
+
 /// What Go's JSON decoder calls the kind of a value.
 pub fn json_kind(value: &Value) -> &'static str {
     match value {
@@ -107,5 +149,7 @@ mod tests {
         assert_eq!(print_float(1e21), "1e+21");
         assert_eq!(print_float(2.5), "2.5");
         assert_eq!(print_float(3.0), "3");
+        assert_eq!(json(&json!({"b": [1.0, 1.5], "a<": "x&y"})), r#"{"a\u003c":"x\u0026y","b":[1,1.5]}"#);
+        assert_eq!(json(&json!([1e21, 1e-7, 1e-6, 0.0])), "[1e+21,1e-7,0.000001,0]");
     }
 }

@@ -84,6 +84,11 @@ pub fn schema_errors(schema: &Props, path: &FieldPath, checks: &Checks) -> Error
 }
 
 impl Props {
+    /// The schema as upstream prints it inside messages.
+    pub fn shown(&self) -> String {
+        go_form::schema(self)
+    }
+
     pub fn has_unpruned_defaults(&self) -> bool {
         let is_structural = structural_errors(self, &FieldPath::root()).is_ok_and(|errors| errors.is_empty());
         is_structural && self.has_defaults() && defaults::has_unpruned(self)

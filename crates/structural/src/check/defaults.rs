@@ -92,7 +92,7 @@ impl Walk {
             let mut told = std::collections::HashSet::new();
             for problem in report.problems {
                 if told.insert(problem.text) {
-                    self.errors.push(below(path, problem.error));
+                    self.errors.push(named_below(path, problem.error));
                 }
             }
             return;
@@ -119,6 +119,16 @@ impl Walk {
         }
         self.budget = self.budget.saturating_sub(spent);
     }
+}
+
+/// The same for what the checker of schemas says: to upstream its place is one name, brackets and all.
+fn named_below(path: &FieldPath, mut error: FieldError) -> FieldError {
+    if error.field.starts_with('[') {
+        error.field.insert(0, '.');
+        error.field.insert_str(0, &path.to_string());
+        return error;
+    }
+    below(path, error)
 }
 
 /// The error as one of a value that stands in the schema.

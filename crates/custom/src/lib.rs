@@ -1,0 +1,31 @@
+//! What a CustomResourceDefinition is and means.
+//!
+//! Owns the reading of definitions, their defaults, their validation, the plan of their status, and what follows from one for
+//! whoever serves its objects: versions in their order, columns, selectable fields, the schemas that OpenAPI publishes. It is
+//! synchronous and does no IO; it knows nothing of requests or storage. What schemas mean is `pawl_structural`'s.
+
+pub mod approval;
+mod builtin;
+mod ca;
+mod columns;
+mod conform;
+mod definition;
+mod fields;
+mod json_path;
+mod naming;
+pub mod openapi;
+pub mod plan;
+pub mod prepare;
+pub mod registration;
+mod selectable;
+pub mod status;
+pub mod validate;
+
+pub use columns::{Columns, Header};
+pub use conform::conform;
+pub use definition::{
+    AuthorSchema, Column, Conversion, Definition, Names, Scale, Service, Version, Webhook, by_priority,
+};
+pub use json_path::JsonPath;
+pub use naming::InUse;
+pub use selectable::Selectable;
