@@ -148,9 +148,9 @@ impl Definition {
             names: Names::read(fields::within(spec, "names")),
             accepted: Names::read(fields::within(status, "acceptedNames")),
             namespaced: fields::text(spec, "scope") == "Namespaced",
-            versions: fields::objects(spec, "versions").map(Version::read).collect(),
+            versions: fields::each(spec, "versions").map(Version::read).collect(),
             conversion: Conversion::read(fields::within(spec, "conversion")),
-            preserve_unknown: fields::flag(spec, "preserveUnknownFields"),
+            preserve_unknown: fields::truth(spec, "preserveUnknownFields"),
             stored_versions: fields::strings(status, "storedVersions"),
             established: condition(Condition::ESTABLISHED),
             terminating: condition(Condition::TERMINATING),
@@ -227,15 +227,15 @@ impl Version {
         let subresources = fields::map(version, "subresources");
         Self {
             name: fields::string(version, "name"),
-            served: fields::flag(version, "served"),
-            storage: fields::flag(version, "storage"),
-            deprecated: fields::flag(version, "deprecated"),
+            served: fields::truth(version, "served"),
+            storage: fields::truth(version, "storage"),
+            deprecated: fields::truth(version, "deprecated"),
             deprecation_warning: fields::optional(version, "deprecationWarning"),
             schema: author_schema(version).map(AuthorSchema::of),
             has_status: subresources.is_some_and(|sub| fields::map(sub, "status").is_some()),
             scale: subresources.and_then(|sub| fields::map(sub, "scale")).map(Scale::read),
-            columns: fields::objects(version, "additionalPrinterColumns").map(Column::read).collect(),
-            selectable: fields::objects(version, "selectableFields")
+            columns: fields::each(version, "additionalPrinterColumns").map(Column::read).collect(),
+            selectable: fields::each(version, "selectableFields")
                 .map(|field| fields::string(field, "jsonPath"))
                 .collect(),
         }

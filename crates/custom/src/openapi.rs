@@ -55,7 +55,7 @@ fn object(definition: &Definition, version: &Version, dialect: Dialect) -> Objec
     if !structural || props.has_invalid_types() {
         return open();
     }
-    let preserves = definition.preserve_unknown || fields::flag(&schema, PRESERVE);
+    let preserves = definition.preserve_unknown || fields::truth(&schema, PRESERVE);
     if dialect == Dialect::V2 && preserves {
         // To kubectl properties would mean that there are no others.
         return open();
@@ -125,7 +125,7 @@ fn reference(name: &str, about: &str, dialect: Dialect) -> Value {
 /// A level of a structural schema.
 fn level(schema: &Object, dialect: Dialect) -> Object {
     let mut made = keywords(schema);
-    if fields::flag(schema, "x-kubernetes-int-or-string") {
+    if fields::truth(schema, "x-kubernetes-int-or-string") {
         say_int_or_string(&mut made);
     }
     let below = |value: &Value| match value {
@@ -145,8 +145,8 @@ fn level(schema: &Object, dialect: Dialect) -> Object {
     if dialect == Dialect::V2 {
         reduce(schema, &mut made);
     }
-    if fields::flag(schema, "x-kubernetes-embedded-resource")
-        && !(dialect == Dialect::V2 && fields::flag(schema, PRESERVE))
+    if fields::truth(schema, "x-kubernetes-embedded-resource")
+        && !(dialect == Dialect::V2 && fields::truth(schema, PRESERVE))
     {
         embed(&mut made, dialect);
     }
@@ -229,7 +229,7 @@ fn say_int_or_string(made: &mut Object) {
 /// Takes away what OpenAPI 2 cannot say, and what kubectl would take for more than it is.
 fn reduce(schema: &Object, made: &mut Object) {
     let nullable = |schema: Option<&Value>| schema.is_some_and(|schema| schema.get("nullable") == Some(&json!(true)));
-    let (null, preserves) = (fields::flag(schema, "nullable"), fields::flag(schema, PRESERVE));
+    let (null, preserves) = (fields::truth(schema, "nullable"), fields::truth(schema, PRESERVE));
     for keyword in ["allOf", "anyOf", "oneOf", "not", "default", "nullable"] {
         made.remove(keyword);
     }

@@ -118,7 +118,7 @@ pub fn migrating(object: &Object, step: &Migration<'_>, now: &str) -> Option<Obj
     let observed = status::observe(&mut status, Condition::STORAGE_MIGRATING, generation);
     // A failed migration leaves everything where it is, whatever was rewritten.
     let storage =
-        fields::objects(fields::within(object, "spec"), "versions").find(|version| fields::flag(version, "storage"));
+        fields::each(fields::within(object, "spec"), "versions").find(|version| fields::truth(version, "storage"));
     let versions = storage.map(|version| json!([fields::text(version, "name")]));
     let mut moved = false;
     if let Some(versions) = versions.filter(|_| unchanged && *step == Migration::Succeeded) {
@@ -183,10 +183,10 @@ fn inspect(object: &Object, status: &mut Object, now: &str) -> bool {
 fn violations(object: &Object) -> Option<(&'static str, &'static str, String)> {
     let spec = fields::within(object, "spec");
     let mut errors = Errors::new();
-    if fields::flag(spec, "preserveUnknownFields") {
+    if fields::truth(spec, "preserveUnknownFields") {
         errors.invalid(&FieldPath::of("spec").child("preserveUnknownFields"), true, "must be false");
     }
-    for (index, version) in fields::objects(spec, "versions").enumerate() {
+    for (index, version) in fields::each(spec, "versions").enumerate() {
         let Some(schema) = author_schema(version) else { continue };
         let path = FieldPath::of("spec").child("versions").index(index).child("schema").child("openAPIV3Schema");
         match structural_errors(&Props::parse(schema), &path) {

@@ -83,8 +83,8 @@ pub fn update_status(object: &mut Object, old: &Object) {
 }
 
 fn storage_version(object: &Object) -> Option<String> {
-    let mut versions = fields::objects(fields::within(object, "spec"), "versions");
-    versions.find(|version| fields::flag(version, "storage")).map(|version| fields::string(version, "name"))
+    let mut versions = fields::each(fields::within(object, "spec"), "versions");
+    versions.find(|version| fields::truth(version, "storage")).map(|version| fields::string(version, "name"))
 }
 
 /// What a gate that is off does not take. What the old object has is kept.

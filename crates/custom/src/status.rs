@@ -45,7 +45,7 @@ impl Condition {
 
 /// The condition of a kind.
 pub fn find<'s>(status: &'s Object, kind: &str) -> Option<&'s Object> {
-    fields::objects(status, "conditions").find(|condition| fields::text(condition, "type") == kind)
+    fields::each(status, "conditions").find(|condition| fields::text(condition, "type") == kind)
 }
 
 /// Whether a condition is there and true.

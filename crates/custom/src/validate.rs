@@ -196,7 +196,7 @@ fn schemas_are_there(joined: &Joined<'_>, required: bool, at: &FieldPath, errors
         }
         if required {
             errors.required(&at, "");
-        } else if !joined.preserves_unknown() && fields::flag(version, "served") {
+        } else if !joined.preserves_unknown() && fields::truth(version, "served") {
             errors.required(&at, "because otherwise all fields are pruned");
         }
     }
@@ -213,7 +213,7 @@ fn versions(joined: &Joined<'_>, options: &Options, at: &FieldPath, errors: &mut
     if names.iter().collect::<HashSet<_>>().len() < names.len() {
         refuse("must contain unique version names");
     }
-    if joined.versions.iter().filter(|version| fields::flag(version, "storage")).count() != 1 {
+    if joined.versions.iter().filter(|version| fields::truth(version, "storage")).count() != 1 {
         refuse("must have exactly one version marked as storage version");
     }
     if let Some(first) = names.first() {
@@ -305,7 +305,7 @@ fn rest(new: &Object, old: Option<&Object>, joined: &Joined<'_>, errors: &mut Er
     accepted_names(new, errors);
     stored_versions(new, joined, errors);
     approval::validate(new, old, errors);
-    let preserved = old.is_some_and(|old| fields::flag(fields::within(old, "spec"), "preserveUnknownFields"));
+    let preserved = old.is_some_and(|old| fields::truth(fields::within(old, "spec"), "preserveUnknownFields"));
     if joined.preserves_unknown() && !preserved {
         let detail =
             "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
@@ -328,7 +328,7 @@ fn stored_versions(object: &Object, joined: &Joined<'_>, errors: &mut Errors) {
     }
     for version in &joined.versions {
         let name = fields::text(version, "name");
-        if fields::flag(version, "storage") && !stored.contains(&name) {
+        if fields::truth(version, "storage") && !stored.contains(&name) {
             errors.invalid(&at, json!(stored), format!("must have the storage version {name}"));
         }
     }

@@ -46,7 +46,7 @@ pub struct Joined<'o> {
 impl<'o> Joined<'o> {
     pub fn of(object: &'o Object) -> Self {
         let spec = fields::within(object, "spec");
-        let versions: Vec<&Object> = fields::objects(spec, "versions").collect();
+        let versions: Vec<&Object> = fields::each(spec, "versions").collect();
         let shared: Vec<Part> = [Part::Schema, Part::Subresources, Part::Columns, Part::Selectable]
             .into_iter()
             .filter(|part| {
@@ -97,7 +97,7 @@ impl<'o> Joined<'o> {
     }
 
     pub fn preserves_unknown(&self) -> bool {
-        fields::flag(self.spec, "preserveUnknownFields")
+        fields::truth(self.spec, "preserveUnknownFields")
     }
 }
 

@@ -124,7 +124,7 @@ pub fn is_crowded(paths: &[&str]) -> bool {
 pub fn deprecation(version: &Object, at: &FieldPath, errors: &mut Errors) {
     let Some(warning) = version.get("deprecationWarning").and_then(Value::as_str) else { return };
     let at = at.child("deprecationWarning");
-    if !fields::flag(version, "deprecated") {
+    if !fields::truth(version, "deprecated") {
         errors.invalid(&at, warning, "can only be set for deprecated versions");
         return;
     }

@@ -27,9 +27,9 @@ fn one_version(joined: &Joined<'_>, index: usize, version: &Object) -> String {
     });
     object(&[
         ("Name", text(version, "name")),
-        ("Served", fields::flag(version, "served").to_string()),
-        ("Storage", fields::flag(version, "storage").to_string()),
-        ("Deprecated", fields::flag(version, "deprecated").to_string()),
+        ("Served", fields::truth(version, "served").to_string()),
+        ("Storage", fields::truth(version, "storage").to_string()),
+        ("Deprecated", fields::truth(version, "deprecated").to_string()),
         ("DeprecationWarning", optional(version, "deprecationWarning")),
         ("Schema", schema.unwrap_or_else(|| NULL.to_owned())),
         (
