@@ -73,6 +73,8 @@ struct Judgement {
 
 impl Work {
     fn run(mut self) {
+        /// On a full disk writers wait: what could not be done is tried again soon.
+        const URGENT: Duration = Duration::from_secs(1);
         let pause = (self.options.history / 8).clamp(Duration::from_millis(10), Duration::from_secs(15));
         let shared = Arc::clone(&self.shared);
         let mut next = Instant::now() + pause;
@@ -81,7 +83,8 @@ impl Work {
             if Instant::now() >= next || (shared.spare.full().is_some() && !self.is_failing) {
                 shared.release_stale();
                 self.step();
-                next = Instant::now() + pause;
+                let is_full = shared.spare.full().is_some();
+                next = Instant::now() + if is_full { pause.min(URGENT) } else { pause };
             }
         }
         shared.spare.remove();

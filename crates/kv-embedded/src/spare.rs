@@ -143,10 +143,15 @@ impl Spare {
         Ok(Room { file, size })
     }
 
-    /// A new file with as much room as the disk gives.
+    /// A new file with as much room as the disk gives; but a part of a segment stays free for the snapshot without which
+    /// no history can go, or the disk would be full for ever.
     fn reserve(&self, name: &str, least: u64) -> io::Result<Room> {
+        let most = self.disk.free()?.saturating_sub(self.segment_bytes / 4);
+        if most < least {
+            return Err(io::Error::from(io::ErrorKind::StorageFull));
+        }
         let file = self.disk.create(name)?;
-        let mut size = self.segment_bytes.max(least);
+        let mut size = self.segment_bytes.max(least).min(most);
         loop {
             match file.reserve(size) {
                 Ok(()) => return Ok(Room { file, size }),
