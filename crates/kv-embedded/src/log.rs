@@ -124,17 +124,18 @@ impl Log {
 
     /// How large the next batch may be. When no segment can follow, the end of this one is kept for deletions.
     pub fn room(&self) -> LogRoom {
-        let Some(active) = self.active.as_ref().filter(|_| self.spare.full().is_some()) else {
-            return LogRoom::Enough;
-        };
+        let Some(active) = &self.active else { return LogRoom::Enough };
         let left = active.size.saturating_sub(active.end);
         let room = left.saturating_sub(active.size / 4);
-        if room > 0 {
-            return LogRoom::Little(room);
+        if room == 0 {
+            // The last word before somebody is refused: whoever makes the spare may be late.
+            self.spare.refill();
         }
-        // The last word before somebody is refused.
-        self.spare.refill();
-        self.spare.full().map_or(LogRoom::Enough, |why| LogRoom::ForDeletions(left / 2, why))
+        match self.spare.full() {
+            None => LogRoom::Enough,
+            Some(_) if room > 0 => LogRoom::Little(room),
+            Some(why) => LogRoom::ForDeletions(left / 2, why),
+        }
     }
 
     /// Ends the log in good order: from here on, recovery can tell any damage from an unfinished write.
