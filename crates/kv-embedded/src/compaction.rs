@@ -15,7 +15,7 @@ use pawl_kv::{Result, Revision};
 
 use crate::clock::milliseconds;
 use crate::segment::{Segment, segment_name};
-use crate::snapshot::{self, snapshot_name};
+use crate::snapshot::{self, UNFINISHED, snapshot_name};
 use crate::state::State;
 use crate::{Options, Shared, spawn};
 
@@ -47,8 +47,8 @@ struct Work {
     options: Options,
     /// The revision of the newest snapshot; 0 without one.
     snapshot: Revision,
-    /// Snapshots that have been replaced and could not be removed yet.
-    obsolete: Vec<Revision>,
+    /// Files that nobody needs and that could not be removed yet: snapshots that were replaced, or not finished.
+    obsolete: Vec<String>,
     /// Whether the last try failed: one says so once.
     is_failing: bool,
 }
@@ -87,6 +87,8 @@ impl Work {
                 next = Instant::now() + if is_full { pause.min(URGENT) } else { pause };
             }
         }
+        // What cannot be removed now either goes when the store is opened.
+        let _ = self.remove_obsolete();
         shared.spare.remove();
     }
 
@@ -133,16 +135,18 @@ impl Work {
             let what = format!("a snapshot takes {size} bytes, {free} are free");
             return Err(io::Error::new(io::ErrorKind::StorageFull, what));
         }
-        let bytes = snapshot::write(&*self.shared.disk, &index, revision, compacted)?;
+        let bytes = snapshot::write(&*self.shared.disk, &index, revision, compacted).inspect_err(|_| {
+            self.obsolete.push(format!("{}{UNFINISHED}", snapshot_name(revision)));
+        })?;
         tracing::debug!(revision, bytes, "wrote a snapshot");
         let older = mem::replace(&mut self.snapshot, revision);
-        self.obsolete.extend((older > 0 && older != revision).then_some(older));
+        self.obsolete.extend((older > 0 && older != revision).then(|| snapshot_name(older)));
         self.remove_obsolete()
     }
 
     fn remove_obsolete(&mut self) -> io::Result<()> {
         while let Some(older) = self.obsolete.last() {
-            remove_file(&self.shared, &snapshot_name(*older))?;
+            remove_file(&self.shared, older)?;
             self.obsolete.pop();
         }
         Ok(())
