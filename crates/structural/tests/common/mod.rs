@@ -38,7 +38,7 @@ pub fn metadata_rules(object: &Object, path: &FieldPath, errors: &mut Errors) {
     }
 }
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each test uses its part")]
 pub fn compile(schema: &Value) -> Structural {
     compile_with_scale(schema, None)
 }
@@ -55,7 +55,7 @@ pub fn whole(members: &Value) -> Object {
 }
 
 /// Judges a write of a whole object.
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each test uses its part")]
 pub fn judge(
     schema: &Structural,
     new: &Object,
@@ -75,7 +75,7 @@ pub fn judge(
 }
 
 /// Errors as texts.
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each test uses its part")]
 pub fn texts(errors: &Errors) -> Vec<String> {
     errors.iter().map(ToString::to_string).collect()
 }
