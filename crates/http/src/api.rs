@@ -198,7 +198,9 @@ impl Api {
         let uri = parts.uri.path_and_query().map(ToString::to_string).filter(|_| self.audit.is_some());
         let uri = uri.unwrap_or_default();
         let origin = Origin { audit_id: &audit_id, uri: &uri, peer };
-        let result = self.admit(Asked { info, target, query, method: parts.method, headers: parts.headers }, body, &origin).await;
+        let result = self
+            .admit(Asked { info, target, query, method: parts.method, headers: parts.headers }, body, &origin)
+            .await;
         let mut response = match result {
             Ok(response) => response,
             Err(status) => respond::status(&status, accepted),

@@ -54,7 +54,7 @@ impl Served {
 
     /// What a body for this resource must be.
     pub(crate) fn wanted(&self) -> Wanted<'_> {
-        Wanted { version: self.resource.group_version(), kind: &self.resource.facts.kind }
+        Wanted { version: self.resource.group_version(), former: None, kind: &self.resource.facts.kind }
     }
 
     /// The bytes in which an object is stored.
