@@ -21,6 +21,7 @@ mod listing;
 mod messages;
 mod metadata;
 mod patch;
+mod pipeline;
 mod rewrite;
 mod scale;
 mod stages;
