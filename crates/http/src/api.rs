@@ -346,6 +346,11 @@ impl Api {
         // What leads to a node is not for us to write.
         if !call.info.leads_to_node() {
             call.accepted = negotiation::negotiate(&call.headers, call.query.get("pretty"))?;
+            // What is answered and not stored has no table.
+            let answered = matches!(call.info.subresource.as_str(), "binding" | "eviction" | "token");
+            if call.accepted.form == negotiation::Form::Table && (answered || served.resource.facts.is_virtual) {
+                return Err(negotiation::not_accepted());
+            }
         }
         if !call.info.subresource.is_empty() {
             return handlers::subresource::answer(self, served, call).await;

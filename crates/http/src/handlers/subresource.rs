@@ -38,14 +38,16 @@ async fn scale(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Respo
             let replace = *verb == Verb::Update;
             let kind = if replace { None } else { Some(patch::kind(call)?) };
             let body = api.body(call).await?;
-            let options = WriteOptions::read(api, call, if replace { "UpdateOptions" } else { "PatchOptions" })?;
+            let options = match kind {
+                Some(kind) => WriteOptions::of_patch(api, call, kind)?,
+                None => WriteOptions::read(api, call, "UpdateOptions")?,
+            };
             call.cx.dry_run = options.dry_run;
             call.cx.manager = manager(call, &options.field_manager);
             let validation = options.field_validation;
             let change = match kind {
                 None => ScaleChange::Replace(update::sent(call, &body, validation)?),
                 Some(kind) => {
-                    patch::check(kind, &options)?;
                     ScaleChange::Patch { kind, body: &body, force: options.force.unwrap_or(false), validation }
                 }
             };
