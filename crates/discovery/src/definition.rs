@@ -186,7 +186,7 @@ impl<'s> Writer<'_, 's> {
 
     /// A custom resource: its schema need not declare what every object has.
     fn custom(&mut self, resource: &'s Resource) -> Definition<'s> {
-        let of = resource.object_type.as_ref();
+        let of = resource.object_type().as_ref();
         let mut definition = match of.kind() {
             TypeKind::Object(object) => self.object(object, None),
             _ => Definition::of("object"),

@@ -40,7 +40,7 @@ impl Fingerprint {
             if operations::root(&resource.facts.group, &resource.facts.version) == path {
                 feed(&mut hash, &resource.facts);
                 if names::is_custom(resource) {
-                    Walk { hash: &mut hash, seen: HashMap::new() }.below(resource.object_type.as_ref());
+                    Walk { hash: &mut hash, seen: HashMap::new() }.below(resource.object_type().as_ref());
                 }
             }
         }

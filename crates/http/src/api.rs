@@ -339,6 +339,9 @@ impl Api {
         if let Some(warning) = &served.resource.facts.warning {
             call.cx.warn(warning.clone());
         }
+        if let Some(why) = &served.resource.facts.unconverted {
+            return Err(Status::not_implemented(why.as_str()));
+        }
         if !call.info.subresource.is_empty() {
             return handlers::subresource::answer(self, served, call).await;
         }

@@ -75,7 +75,7 @@ impl ListOptions {
             _ => Scope::All,
         };
         Ok(Self {
-            selection: Selection { labels, fields },
+            selection: Selection::new(labels, fields),
             scope,
             limit: usize::try_from(limit).unwrap_or(0),
             token,

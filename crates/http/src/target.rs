@@ -97,7 +97,8 @@ fn takes(served: &Served, info: &RequestInfo, method: &Method) -> bool {
     let has = facts.verbs.contains(&info.verb);
     let everywhere = facts.namespaced && !info.below_namespace;
     match info.verb.as_str() {
-        "create" => has && !info.names_object() && !everywhere,
+        // Why nothing can be created any more is told by who would do it.
+        "create" => (has || facts.closed.is_some()) && !info.names_object() && !everywhere,
         "deletecollection" => has && !everywhere,
         "update" | "patch" | "delete" => has && info.names_object(),
         _ => has && reads,

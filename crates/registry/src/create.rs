@@ -6,7 +6,7 @@ use pawl_admission::{Attributes, Operation};
 use pawl_kinds::Generation;
 use pawl_kv::Expect;
 use pawl_meta::object::{Meta, Object, metadata_mut};
-use pawl_meta::{Status, time};
+use pawl_meta::{Details, Status, time};
 use rand::Rng;
 use serde_json::json;
 
@@ -32,6 +32,9 @@ impl Registry {
         let resource = &served.resource;
         if let Some(why) = &resource.facts.refused {
             return Err(Status::not_implemented(why.as_str()));
+        }
+        if resource.facts.closed.is_some() {
+            return Err(closed(served));
         }
         settle_namespace(served, &namespace, &mut object)?;
         if !object.resource_version().is_empty() {
@@ -60,7 +63,7 @@ impl Registry {
             warn: &|text| cx.warn(text),
         };
         self.settings.admission.mutate(&attributes, &mut object).await?;
-        let object = served.to_stored(object);
+        let object = served.to_judged(object);
         if !generated {
             return self.finish_create(cx, served, &attributes, object).await;
         }
@@ -87,12 +90,14 @@ impl Registry {
         let asked = if served.resource.facts.allocates { object.clone() } else { Object::new() };
         self.prepare_create(cx, served, &mut object);
         let held = self.allocate_create(cx, served, &asked, &mut object)?;
-        let errors = self.validate_create(cx, served, &object);
-        if !errors.is_empty() {
-            return Err(self.invalid(served, object.name(), &errors));
+        let found = self.validate_create(cx, served, &object);
+        if !found.errors.is_empty() {
+            return Err(self.invalid(served, object.name(), &found.errors));
         }
         self.settings.admission.validate(attributes, Some(&object)).await?;
-        self.store_new(cx, served, &object, held).await
+        let entry = self.store_new(cx, served, &object, held).await?;
+        served.note(&entry, &object, found.mark);
+        Ok(entry)
     }
 
     async fn store_new(
@@ -127,6 +132,7 @@ impl Registry {
     }
 
     async fn write_new(&self, served: &Served, key: &str, object: &Object) -> Result<Arc<Entry>, Status> {
+        let Some(_open) = served.stored.door.enter().await else { return Err(closed(served)) };
         let value = served.stored_form(object);
         let put = Put { value, ttl: self.ttl(served) };
         match self.storage().write(&served.stored, key, Expect::Absent, Some(put.clone())).await? {
@@ -180,6 +186,14 @@ pub(crate) fn settle_namespace(served: &Served, namespace: &str, object: &mut Ob
     }
     metadata.insert("namespace".to_owned(), json!(namespace));
     Ok(())
+}
+
+/// What is on its way out takes nothing new.
+fn closed(served: &Served) -> Status {
+    let facts = &served.resource.facts;
+    let why = facts.closed.as_deref().unwrap_or("create not allowed while custom resource definition is terminating");
+    let details = Details { group: facts.group.clone(), kind: facts.plural.clone(), ..Details::default() };
+    Status::new(405, "MethodNotAllowed", why).with_details(details)
 }
 
 fn exists(served: &Served, existing: &Entry) -> Status {

@@ -45,10 +45,10 @@ impl Registry {
                 summary(body)
             ))
         };
-        let of = served.resource.object_type.as_ref();
+        let of = served.resource.object_type().as_ref();
         if encoding == Encoding::Protobuf {
             let object = self.decode_protobuf(cx, served, body, validation, &unrecognized)?;
-            return Ok(self.defaulted(served, object));
+            return self.defaulted(served, object);
         }
         let (decoded, mut told) = match encoding {
             Encoding::Json => (decode_json(of, body), Vec::new()),
@@ -93,7 +93,7 @@ impl Registry {
                 return Err(with_causes(status, &findings));
             }
         }
-        Ok(self.defaulted(served, object))
+        self.defaulted(served, object)
     }
 
     /// Decodes the body of a subresource, which is no object of a resource.
@@ -131,7 +131,7 @@ impl Registry {
         self.check_kind(&served.wanted(), envelope.api_version, envelope.kind)
             .map_err(|e| e.into_status(unrecognized))?;
         let decoded = crate::protobuf()
-            .decode(served.resource.object_type.as_ref(), envelope.raw)
+            .decode(served.resource.object_type().as_ref(), envelope.raw)
             .map_err(|e| cannot_handle(served, &e.to_string()))?;
         if validation != FieldValidation::Ignore {
             warn(cx, decoded.unknown);
@@ -139,11 +139,11 @@ impl Registry {
         Ok(decoded.object)
     }
 
-    fn defaulted(&self, served: &Served, mut object: Object) -> Object {
+    fn defaulted(&self, served: &Served, mut object: Object) -> Result<Object, Status> {
         object.insert("apiVersion".to_owned(), Value::from(served.resource.group_version().to_string()));
         object.insert("kind".to_owned(), Value::from(served.resource.facts.kind.as_str()));
-        self.set_defaults(served, &mut object);
-        object
+        self.set_defaults(served, &mut object).map_err(|why| cannot_handle(served, &why))?;
+        Ok(object)
     }
 
     /// Whether a body says that it is what is wanted.

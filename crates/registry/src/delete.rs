@@ -94,6 +94,10 @@ impl Registry {
             };
             self.settings.admission.validate(&attributes, None).await?;
             let was_deleting = old.is_deleting();
+            let mut old = old;
+            if resource.facts.cleanup.is_some() && !was_deleting {
+                resource.behaviour.begin_deletion(&mut old);
+            }
             let deletion = Deletion {
                 resource: &group_resource,
                 kind: &resource.facts.kind,
@@ -224,7 +228,7 @@ fn only_for_unreadable(served: &Served, name: &str) -> Status {
 /// Whether more than metadata says what becomes of a deletion; for most kinds it does not, and the rest is left unread.
 fn decides_by_more_than_metadata(served: &Served) -> bool {
     let facts = &served.resource.facts;
-    facts.graceful.is_some() || facts.deferred || facts.allocates
+    facts.graceful.is_some() || facts.deferred || facts.allocates || facts.cleanup.is_some()
 }
 
 /// What is particular about the deletion of a kind.

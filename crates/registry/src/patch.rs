@@ -85,7 +85,7 @@ impl Registry {
             Patch::Strategic(patch) => go::print_map(patch),
             _ => {
                 let (again, before) = (outcome(served, patch, old).unwrap_or_default(), Value::Object(old.clone()));
-                served.resource.object_type.as_ref().print_patched(&again, &before)
+                served.resource.object_type().as_ref().print_patched(&again, &before)
             }
         };
         let wrong = |why: &str| {
@@ -119,7 +119,7 @@ impl Registry {
             status
         })?;
         let mut object = served.in_this_form(decoded.object);
-        self.set_defaults(served, &mut object);
+        self.set_defaults(served, &mut object).map_err(|why| wrong(&why))?;
         Ok(object)
     }
 
@@ -146,7 +146,7 @@ impl Registry {
         let reset = reset_fields(served, request.subresource);
         let applied = pawl_apply::apply(&typed(served), old, intent, &writer, request.force, &reset)
             .map_err(|error| apply_error(served, error))?;
-        let decoded = decode_value(served.resource.object_type.as_ref(), Value::Object(applied.object))
+        let decoded = decode_value(served.resource.object_type().as_ref(), Value::Object(applied.object))
             .map_err(|error| Status::plain_error(error.to_string()))?;
         let mut object = decoded.object;
         let is_nameless = object.name().is_empty();
@@ -157,14 +157,14 @@ impl Registry {
             }
             metadata.remove("resourceVersion");
         }
-        self.set_defaults(served, &mut object);
+        self.set_defaults(served, &mut object).map_err(Status::plain_error)?;
         Ok(object)
     }
 
     /// Finds out what a patched document says it is. A strategic merge patch has no say in this.
     fn typing(&self, served: &Served, request: &PatchRequest<'_>, patched: &mut Value) -> Result<Typing, Status> {
         let (expected, wanted) = (served.resource.group_version(), &served.resource.facts.kind);
-        let own = |refusal| Ok(Typing { of: served.resource.object_type.clone(), refusal });
+        let own = |refusal| Ok(Typing { of: served.resource.object_type().clone(), refusal });
         let Some(document) = patched.as_object_mut() else { return own(None) };
         let text = |field: &str| match document.get(field) {
             None | Some(Value::Null) => Some(""),
@@ -186,7 +186,7 @@ impl Registry {
             return own(Some(format!("unexpected GroupVersion string: {api_version}")));
         };
         let table = self.table();
-        let other = table.by_kind(&given.group, &given.version, kind).map(|other| other.resource.object_type.clone());
+        let other = table.by_kind(&given.group, &given.version, kind).map(|other| other.resource.object_type().clone());
         let forms = served.resource.behaviour.forms();
         let is_form = kind == wanted.as_str() && forms.is_some_and(|forms| forms.type_of(api_version).is_some());
         let is_same = kind == wanted.as_str() && (given == expected || is_former_version(&given, &expected));
@@ -343,7 +343,7 @@ fn read_intent(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Res
 
 /// What a resource looks like to apply.
 pub(crate) fn typed(served: &Served) -> Typed<'_> {
-    let typed = Typed::new(served.resource.object_type.as_ref());
+    let typed = Typed::new(served.resource.object_type().as_ref());
     if served.resource.behaviour.forms().is_some() { typed.with_versions(served) } else { typed }
 }
 
@@ -358,7 +358,7 @@ pub(crate) fn reset_fields(served: &Served, subresource: &str) -> FieldSet<'stat
         Some(owned) => owned.iter().any(|field| field == name),
         None => facts.status.iter().any(|status| status == name),
     };
-    let fields = served.resource.object_type.as_ref().object().into_iter().flat_map(ObjectRef::fields);
+    let fields = served.resource.object_type().as_ref().object().into_iter().flat_map(ObjectRef::fields);
     let fields = fields.map(|field| &*field.get().name);
     let paths = fields.filter(|name| !is_owned(name) && !matches!(*name, "metadata" | "kind" | "apiVersion"));
     FieldSet::of_fields(paths.collect::<Vec<_>>()).into_owned()

@@ -12,6 +12,7 @@ use pawl_meta::object::Object;
 
 use crate::cache::Cache;
 use crate::decoding::Wanted;
+use crate::joining::Door;
 use crate::messages::Messages;
 
 /// The root of all keys.
@@ -29,8 +30,8 @@ pub struct Served {
     pub stored: Arc<Stored>,
     /// How answers begin: `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"`.
     pub head: String,
-    /// How items of typed lists begin: without kind and apiVersion.
-    pub item_head: &'static str,
+    /// How items of lists begin: most without kind and apiVersion.
+    pub item_head: String,
 }
 
 /// Where the objects of a resource are, whatever version they are asked for in.
@@ -43,6 +44,7 @@ pub struct Stored {
     /// Names of selectable fields.
     pub select: Vec<String>,
     pub cache: Cache,
+    pub(crate) door: Door,
     pub(crate) messages: Arc<Messages>,
 }
 
@@ -54,6 +56,7 @@ impl Served {
 
     /// The bytes in which an object is stored.
     pub(crate) fn stored_form(&self, object: &Object) -> Bytes {
+        let object = &*self.judged_to_stored(object);
         let of = self.resource.stored_type();
         if self.resource.facts.stored_as_json || !of.holds_empties(object) {
             return crate::encode(object);
@@ -142,6 +145,43 @@ impl Table {
         Some(found)
     }
 
+    /// Makes the places of resources that are not there yet, so that they are fed; nothing of them is served. Returns the
+    /// new ones.
+    pub fn reserve(&mut self, resources: &[Resource], revision: Revision) -> Vec<Arc<Stored>> {
+        let mut fresh = Vec::new();
+        for resource in resources {
+            if !self.by_prefix.contains_key(&resource.facts.key) {
+                fresh.push(self.place_of(resource, revision));
+            }
+        }
+        fresh
+    }
+
+    /// Puts versions of resources that users defined into the place of all that are there now of these names, group and
+    /// plural. What is built in stays.
+    pub fn exchange(&mut self, names: &[(&str, &str)], resources: Vec<Resource>, revision: Revision) {
+        let goes = |served: &Arc<Served>| {
+            let facts = &served.resource.facts;
+            facts.custom && names.contains(&(&*facts.group, &*facts.plural))
+        };
+        self.served.retain(|served| !goes(served));
+        for resource in resources {
+            let served = self.made(resource, revision);
+            self.served.push(served);
+        }
+        let builtin = self.served.iter().take_while(|served| !served.resource.facts.custom).count();
+        if let Some(custom) = self.served.get_mut(builtin..) {
+            custom.sort_by(|a, b| {
+                let (a, b) = (&a.resource.facts, &b.resource.facts);
+                let version = || pawl_meta::by_priority(&a.version, &b.version);
+                a.group.cmp(&b.group).then_with(version).then_with(|| a.plural.cmp(&b.plural))
+            });
+        }
+        let used: HashSet<*const Stored> = self.served.iter().map(|served| Arc::as_ptr(&served.stored)).collect();
+        self.by_prefix.retain(|_, stored| used.contains(&Arc::as_ptr(stored)));
+        self.index();
+    }
+
     /// A resource with the place where its objects are: the present one, or a new one.
     fn made(&mut self, resource: Resource, revision: Revision) -> Arc<Served> {
         let stored = self.place_of(&resource, revision);
@@ -149,7 +189,10 @@ impl Table {
         let kind = &resource.facts.kind;
         let head =
             format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{{\"resourceVersion\":\"");
-        let item_head = "{\"metadata\":{\"resourceVersion\":\"";
+        let item_head = match resource.facts.custom {
+            true => head.clone(),
+            false => "{\"metadata\":{\"resourceVersion\":\"".to_owned(),
+        };
         let stored_version = resource.facts.storage.as_ref().unwrap_or(&api_version).as_str().into();
         let kind = kind.as_str().into();
         Arc::new(Served { resource, api_version, stored_version, kind, stored, head, item_head })
@@ -164,8 +207,10 @@ impl Table {
             group_resource: resource.group_resource(),
             prefix: format!("{ROOT}{}/", facts.key),
             namespaced: facts.namespaced,
-            select: facts.select.clone(),
+            // What users defined is selected by what a version shows.
+            select: if facts.custom { Vec::new() } else { facts.select.clone() },
             cache: Cache::new(revision),
+            door: Door::default(),
             messages: Arc::clone(&self.messages),
         });
         if !facts.is_virtual {

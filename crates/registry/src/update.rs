@@ -147,10 +147,11 @@ impl Registry {
             self.track(cx, served, request.subresource, Some(&shown), &mut new);
         }
         self.settings.admission.mutate(&attributes, &mut new).await?;
-        let mut new = served.to_stored(new);
+        let mut new = served.to_judged(new);
+        let before = served.judged(old, &shown);
         let version = new.resource_version().to_owned();
         if request.replaces {
-            check_uid(served, &new, old, request.name)?;
+            check_uid(served, &new, before, request.name)?;
         }
         match version.as_str() {
             "" | "0" if !resource.facts.unconditional && request.subresource.is_empty() => {
@@ -171,11 +172,12 @@ impl Registry {
                 }
             }
         }
-        self.prepare_update(cx, served, request.subresource, &mut new, old);
-        let held = self.allocate_update(cx, served, request.subresource, &mut new, old)?;
-        let errors = self.validate_update(cx, served, request.subresource, &new, old);
-        if !errors.is_empty() {
-            return Err(self.invalid(served, request.name, &errors));
+        self.prepare_update(cx, served, request.subresource, &mut new, before);
+        let held = self.allocate_update(cx, served, request.subresource, &mut new, before)?;
+        let mark = served.mark_of(entry);
+        let found = self.validate_update(cx, served, request.subresource, (&new, before), mark);
+        if !found.errors.is_empty() {
+            return Err(self.invalid(served, request.name, &found.errors));
         }
         self.settings.admission.validate(&attributes, Some(&new)).await?;
         let value = served.stored_form(&new);
@@ -205,7 +207,11 @@ impl Registry {
             Written::Applied(_) if gone => {
                 Ok(Attempt::Done(Arc::new(self.storage().entry(&served.stored, key, revision, value))))
             }
-            Written::Applied(written) => Ok(Attempt::Done(self.written(served, key, written, value))),
+            Written::Applied(written) => {
+                let entry = self.written(served, key, written, value);
+                served.note(&entry, &new, found.mark);
+                Ok(Attempt::Done(entry))
+            }
             Written::Conflict(now) => Ok(Attempt::Again(now)),
         }
     }

@@ -50,7 +50,7 @@ pub enum Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// What its rules cost, at most.
-    cost: u64,
+    pub cost: u64,
 }
 
 /// What came of it.
