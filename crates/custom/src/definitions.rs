@@ -20,6 +20,7 @@ pub fn with_definitions(builtin: &[Resource], gates: Gates) -> Vec<Resource> {
     let completed = |resource: &Resource| {
         let mut resource = resource.clone();
         if resource.facts.group == GROUP && resource.facts.plural == PLURAL {
+            resource.facts.plain_finalizers = true;
             resource.behaviour = Arc::new(Definitions { builtin: resource.behaviour, gates });
         }
         resource

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use pawl_kinds::print::Column;
 use pawl_kinds::{
     Behaviour, Columns, Facts, Findings, Forms, Generation, Mark, MetadataCheck, MetadataPass, Passed, Prepare,
-    Resource, ScalePaths, Subresource, Write,
+    Published, Resource, ScalePaths, Subresource, Write,
 };
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Errors, FieldPath, go, names};
@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::definition::{Definition, Version};
 use crate::family::{Family, Member, number};
+use crate::openapi::{self, Dialect};
 
 /// What all custom resources are told once.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +80,7 @@ fn facts(family: &Family, version: &Version, member: &Member) -> Facts {
         warning: definition.deprecation(version),
         scale: version.scale.as_ref().map(scale_paths).unwrap_or_default(),
         custom: true,
+        list: Some(names.list_kind.clone()),
         closed: definition
             .terminating
             .then(|| "create not allowed while custom resource definition is terminating".to_owned()),
@@ -119,6 +121,7 @@ fn subresources(definition: &Definition, version: &Version) -> Vec<Subresource> 
             kind: "Scale".to_owned(),
             group: "autoscaling".to_owned(),
             version: "v1".to_owned(),
+            type_name: Some("autoscaling.v1.Scale".to_owned()),
             verbs,
             ..Subresource::default()
         });
@@ -207,6 +210,22 @@ impl Behaviour for Instances {
 
     fn forms(&self) -> Option<&dyn Forms> {
         Some(self)
+    }
+
+    fn published(&self) -> Option<&dyn Published> {
+        Some(self)
+    }
+}
+
+impl Published for Instances {
+    fn source(&self) -> String {
+        let schema = self.version.schema.as_ref().map(crate::AuthorSchema::text).unwrap_or_default();
+        format!("{:?} {:?} {schema}", self.family.definition.names, self.version.selectable)
+    }
+
+    fn schemas(&self, v3: bool) -> [Value; 2] {
+        let dialect = if v3 { Dialect::V3 } else { Dialect::V2 };
+        openapi::definitions(&self.family.definition, &self.version, dialect).map(|(_, schema)| schema)
     }
 }
 

@@ -42,6 +42,20 @@ pub trait Behaviour: Debug + Send + Sync {
 
     /// The versions of the kind, where they differ in shape.
     fn forms(&self) -> Option<&dyn Forms>;
+
+    /// What OpenAPI publishes, where the kind's author said it.
+    fn published(&self) -> Option<&dyn Published> {
+        None
+    }
+}
+
+/// What OpenAPI publishes of a kind that users defined.
+pub trait Published {
+    /// What the documents follow from: they change only when this does.
+    fn source(&self) -> String;
+
+    /// The schemas of objects and of lists, for OpenAPI 3 or for OpenAPI 2.
+    fn schemas(&self, v3: bool) -> [Value; 2];
 }
 
 /// A write: through which subresource (empty for the resource itself), and what was there before.

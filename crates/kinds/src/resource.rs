@@ -82,6 +82,9 @@ pub struct Facts {
     /// The name under which OpenAPI publishes its type; `None` where users defined it.
     #[serde(skip)]
     pub openapi_name: Option<String>,
+    /// The kind of its lists, where it is not the usual one.
+    #[serde(skip)]
+    pub list: Option<String>,
     /// Users defined it. Items of its lists name their kind and version, as upstream's do.
     #[serde(skip)]
     pub custom: bool,
@@ -226,7 +229,7 @@ impl Resource {
     }
 
     pub fn list_kind(&self) -> String {
-        format!("{}List", self.facts.kind)
+        self.facts.list.clone().unwrap_or_else(|| format!("{}List", self.facts.kind))
     }
 
     pub fn subresource(&self, name: &str) -> Option<&Subresource> {

@@ -1,7 +1,7 @@
 //! From a request's body to an object of the resource that the URL names.
 
-use pawl_meta::object::Object;
-use pawl_meta::{Cause, Details, GroupVersion, Status, go};
+use pawl_meta::object::{Meta, Object};
+use pawl_meta::{Cause, Details, Errors, GroupKind, GroupVersion, Status, go};
 use pawl_schema::{DecodeError, Decoded, Finding, TypeRef, decode_json, decode_value, syntax_error, yaml};
 use serde_json::Value;
 
@@ -60,7 +60,7 @@ impl Registry {
             }
             Encoding::Protobuf => return Err(unrecognized("not JSON".to_owned())),
         };
-        let Decoded { object, findings } = match decoded {
+        let Decoded { object, mut findings } = match decoded {
             Ok(decoded) => decoded,
             Err(DecodeError::Syntax(why)) => {
                 return Err(unrecognized(format!("couldn't get version/kind; json parse error: {why}")));
@@ -73,8 +73,15 @@ impl Registry {
             }
         };
         let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-        self.check_kind(&served.wanted(), &text("apiVersion"), &text("kind"))
-            .map_err(|e| e.into_status(&unrecognized))?;
+        let (api_version, named) = (text("apiVersion"), text("kind"));
+        if served.resource.facts.custom {
+            check_custom_kind(served, &api_version, &named, &object)?;
+        } else {
+            self.check_kind(&served.wanted(), &api_version, &named).map_err(|e| e.into_status(&unrecognized))?;
+        }
+        if served.resource.facts.custom {
+            in_order(&mut findings);
+        }
         let from_yaml = !told.is_empty();
         match validation {
             FieldValidation::Ignore => {}
@@ -175,6 +182,16 @@ impl Registry {
     }
 }
 
+/// Of what users defined upstream finds duplicates first, then what is not declared, then what metadata of embedded
+/// objects does not have.
+pub(crate) fn in_order(findings: &mut [Finding]) {
+    let of_metadata = |path: &str| path.contains(".metadata.");
+    findings.sort_by_cached_key(|finding| match finding {
+        Finding::Unknown { path, .. } => (1, of_metadata(path), path.clone()),
+        _ => (0, false, String::new()),
+    });
+}
+
 /// The kind that a body must be of.
 pub(crate) struct Wanted<'a> {
     pub version: GroupVersion,
@@ -193,6 +210,24 @@ impl WrongKind {
             Self::Cannot(message) => Status::bad_request(message),
         }
     }
+}
+
+/// Whether a body says that it is an object of what users defined. A kind of another name is only refused when the object is
+/// judged, as upstream does.
+fn check_custom_kind(served: &Served, api_version: &str, kind: &str, object: &Object) -> Result<(), Status> {
+    let facts = &served.resource.facts;
+    if !api_version.is_empty() && api_version != served.api_version {
+        return Err(Status::bad_request(format!(
+            "the API version in the data ({api_version}) does not match the expected API version ({})",
+            served.api_version
+        )));
+    }
+    if kind.is_empty() || kind == facts.kind {
+        return Ok(());
+    }
+    let mut errors = Errors::new();
+    errors.invalid(&"kind", kind, format!("must be {}", facts.kind));
+    Err(Status::invalid(&GroupKind { group: facts.group.clone(), kind: kind.to_owned() }, object.name(), &errors))
 }
 
 /// apiVersion and kind of a body that could not be decoded as what it should be.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pawl_admission::{Attributes, Operation};
 use pawl_deletion::{DeleteOptions, Deletion, Grace, Traits, Verdict};
 use pawl_kv::Expect;
-use pawl_meta::object::{Meta, Object};
+use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Cause, Details, Errors, Status, time};
 
 use crate::storage::{Put, Written};
@@ -121,6 +121,9 @@ impl Registry {
                 Verdict::Remove { object, changed } => (None, object, changed),
                 Verdict::Mark(mut object) => {
                     self.prepare_kind_deletion(served, &mut object);
+                    if resource.facts.cleanup.is_some() {
+                        keep_generation(&mut object, &entry);
+                    }
                     (Some(Put { value: served.stored_form(&object), ttl: self.ttl(served) }), object, true)
                 }
             };
@@ -229,6 +232,16 @@ fn only_for_unreadable(served: &Served, name: &str) -> Status {
 fn decides_by_more_than_metadata(served: &Served) -> bool {
     let facts = &served.resource.facts;
     facts.graceful.is_some() || facts.deferred || facts.allocates || facts.cleanup.is_some()
+}
+
+/// Of what goes in steps upstream notes the first one by itself: nothing counts it, and there is no grace.
+fn keep_generation(object: &mut Object, entry: &Entry) {
+    let before = entry.readable().map(|readable| readable.head(entry.revision).generation());
+    let metadata = metadata_mut(object);
+    metadata.remove("deletionGracePeriodSeconds");
+    if let Some(generation) = before.filter(|generation| *generation > 0) {
+        metadata.insert("generation".to_owned(), generation.into());
+    }
 }
 
 /// What is particular about the deletion of a kind.

@@ -8,7 +8,7 @@ use pawl_meta::{Cause, Details, Errors, GroupKind, GroupVersion, Status, go, tim
 use pawl_schema::{DecodeError, Finding, ObjectRef, Type, decode_json, decode_value, yaml};
 use serde_json::Value;
 
-use crate::decoding::{FieldValidation, report, warn};
+use crate::decoding::{FieldValidation, in_order, report, warn};
 use crate::update::nameless;
 use crate::{Context, Registry, Served, UpdateRequest, Updated};
 
@@ -85,7 +85,10 @@ impl Registry {
             Patch::Strategic(patch) => go::print_map(patch),
             _ => {
                 let (again, before) = (outcome(served, patch, old).unwrap_or_default(), Value::Object(old.clone()));
-                served.resource.object_type().as_ref().print_patched(&again, &before)
+                match served.resource.facts.custom {
+                    true => go::json(&again),
+                    false => served.resource.object_type().as_ref().print_patched(&again, &before),
+                }
             }
         };
         let wrong = |why: &str| {
@@ -99,7 +102,7 @@ impl Registry {
         {
             return Err(wrong(&why));
         }
-        let decoded = decode_value(typing.of.as_ref(), patched).map_err(|error| match error {
+        let mut decoded = decode_value(typing.of.as_ref(), patched).map_err(|error| match error {
             DecodeError::Syntax(why) | DecodeError::Type(why) => wrong(&why),
             DecodeError::TooLarge(..) => Status::too_large(error.to_string()),
         })?;
@@ -110,6 +113,9 @@ impl Registry {
             Patch::Json(_) => format!("json patch {}", finding.message()),
             _ => finding.message(),
         };
+        if served.resource.facts.custom {
+            in_order(&mut decoded.findings);
+        }
         let texts: Vec<String> =
             found.iter().map(of_patch).chain(decoded.findings.iter().map(Finding::message)).collect();
         let findings: Vec<Finding> = found.iter().cloned().chain(decoded.findings).collect();
@@ -360,7 +366,9 @@ pub(crate) fn reset_fields(served: &Served, subresource: &str) -> FieldSet<'stat
     };
     let fields = served.resource.object_type().as_ref().object().into_iter().flat_map(ObjectRef::fields);
     let fields = fields.map(|field| &*field.get().name);
-    let paths = fields.filter(|name| !is_owned(name) && !matches!(*name, "metadata" | "kind" | "apiVersion"));
+    // Of what users defined metadata does not change through a subresource.
+    let stays = |name: &str| matches!(name, "kind" | "apiVersion") || (name == "metadata" && !facts.custom);
+    let paths = fields.filter(|name| !is_owned(name) && !stays(name));
     FieldSet::of_fields(paths.collect::<Vec<_>>()).into_owned()
 }
 

@@ -24,7 +24,11 @@ pub enum ScaleChange<'a> {
 impl Registry {
     pub async fn get_scale(&self, served: &Served, namespace: &str, name: &str) -> Result<Object, Status> {
         let entry = self.get(served, namespace, name, None).await?;
-        let object = entry.readable().map(|r| r.object(entry.revision)).unwrap_or_default();
+        let object = entry.readable().map(|r| served.judged_object(r, entry.revision)).unwrap_or_default();
+        if served.resource.facts.custom && replicas(served, &object).is_none() {
+            let path = &served.resource.facts.scale.spec_replicas;
+            return Err(Status::internal(format!("the spec replicas field \".{path}\" does not exist")));
+        }
         Ok(scale_of(served, &object))
     }
 
@@ -50,9 +54,14 @@ impl Registry {
             }),
         };
         let updated = self.update(cx, served, request).await?;
-        let object = updated.entry.readable().map(|r| r.object(updated.entry.revision)).unwrap_or_default();
+        let entry = &updated.entry;
+        let object = entry.readable().map(|r| served.judged_object(r, entry.revision)).unwrap_or_default();
         Ok(scale_of(served, &object))
     }
+}
+
+fn replicas(served: &Served, object: &Object) -> Option<i64> {
+    pawl_meta::object::at(object, &served.resource.facts.scale.spec_replicas)?.as_i64()
 }
 
 /// The Scale of an object.
@@ -126,7 +135,8 @@ fn changed(
     };
     check_name(&scale, old.name())?;
     let replicas = pawl_meta::object::at(&scale, "spec.replicas").and_then(Value::as_i64).unwrap_or(0);
-    if replicas < 0 {
+    // What users defined says itself what is wrong with it.
+    if replicas < 0 && !served.resource.facts.custom {
         let mut errors = Errors::new();
         errors.invalid(&FieldPath::of("spec").child("replicas"), replicas, "must be greater than or equal to 0");
         let kind = GroupKind { group: "autoscaling".to_owned(), kind: "Scale".to_owned() };

@@ -16,7 +16,6 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
         return super::review::answer(api, served, call).await;
     }
     let started = Instant::now();
-    api.accepted(call)?;
     let body = api.body(call).await?;
     let options = WriteOptions::read(api, call, "CreateOptions")?;
     let encoding = encoding(call)?;

@@ -14,7 +14,6 @@ use crate::negotiation::{Media, body_media};
 use crate::options::delete_query;
 
 pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Result<Response<Body>, Status> {
-    api.accepted(call)?;
     let body = api.body(call).await?;
     let options = read_options(call, &body)?;
     check_verbs(api, served, call, &options)?;

@@ -16,7 +16,6 @@ use crate::body::Body;
 use crate::options::{WriteOptions, manager};
 
 pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Result<Response<Body>, Status> {
-    api.accepted(call)?;
     if served.resource.facts.plural == "bindings" {
         return super::binding::answer(api, call).await;
     }
@@ -45,7 +44,6 @@ pub(crate) async fn token(api: &Api, served: &Arc<Served>, call: &mut Call) -> R
     let Some(issuer) = &api.access.issuer else {
         return Err(Status::not_implemented("this server has no key to sign service-account tokens with"));
     };
-    api.accepted(call)?;
     let body = api.body(call).await?;
     let options = WriteOptions::read(api, call, "CreateOptions")?;
     let mut request = decode_request(api, call, &body)?;

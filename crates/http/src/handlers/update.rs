@@ -13,7 +13,6 @@ use crate::options::{WriteOptions, manager};
 
 pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Result<Response<Body>, Status> {
     let started = Instant::now();
-    api.accepted(call)?;
     let body = api.body(call).await?;
     let options = WriteOptions::read(api, call, "UpdateOptions")?;
     let encoding = encoding(call)?;
