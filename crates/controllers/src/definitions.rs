@@ -5,6 +5,7 @@
 //! for a while, as in a namespace. One definition is looked at at a time: names are given once.
 
 mod catalogue;
+mod services;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -29,6 +30,8 @@ use crate::work::{Crew, Handler};
 
 pub use catalogue::Catalogue;
 
+/// Stands in line for all groups at once: no definition has this name.
+const EVERYTHING: &str = "";
 /// How many objects are deleted at a time.
 const DELETIONS: usize = 64;
 /// The annotation of the audit log that says why an object went in spite of its liens.
@@ -41,6 +44,7 @@ pub fn start(crew: &mut Crew, actor: Actor, catalogue: Arc<Catalogue>, stall: Du
         facts.closed.is_some() || (facts.group == pawl_custom::GROUP && facts.plural == pawl_custom::PLURAL)
     });
     let (queue, leaving) = (Queue::default(), Mutex::default());
+    queue.add(EVERYTHING.to_owned());
     crew.hire(Arc::new(Controller { actor, catalogue, stall, tally, queue, leaving }), feed, 1);
 }
 
@@ -88,12 +92,17 @@ impl Handler for Controller {
 
 impl Controller {
     async fn attend(&self, name: &str) -> Result<Step, Status> {
+        if name == EVERYTHING {
+            services::register(&self.actor, &self.catalogue.definitions(), None).await?;
+            return Ok(Step::Done);
+        }
         let Some(home) = self.catalogue.home() else { return Ok(Step::Done) };
         let Some(found) = self.actor.read(&home, "", name).await?.as_deref().and_then(object) else {
             if self.catalogue.withdraw(name).await? {
                 tracing::info!(definition = %name, "no longer served");
             }
             self.look_at_rivals(name);
+            self.register(name).await?;
             return Ok(Step::Done);
         };
         if found.is_deleting() { self.take_leave(&home, &found).await } else { self.settle(&home, found).await }
@@ -112,15 +121,22 @@ impl Controller {
             found.insert("status".to_owned(), Value::Object(status));
         }
         let definition = Definition::read(&found);
-        if definition.established {
-            self.catalogue.serve(definition).await?;
-        }
+        let changed = definition.established && self.catalogue.serve(definition).await?;
+        let mut step = Step::Done;
         if found.get("status") != before.as_ref() {
-            let step = self.report(home, &found).await?;
+            step = self.report(home, &found).await?;
             self.look_at_rivals(found.name());
-            return Ok(step);
         }
-        Ok(Step::Done)
+        if changed {
+            self.register(found.name()).await?;
+        }
+        Ok(step)
+    }
+
+    /// Brings the APIServices of a definition's group up to date.
+    async fn register(&self, name: &str) -> Result<(), Status> {
+        let Some((_, group)) = name.split_once('.') else { return Ok(()) };
+        services::register(&self.actor, &self.catalogue.definitions(), Some(group)).await
     }
 
     /// Definitions that wait for names look again when somebody of their group may have let go of some.

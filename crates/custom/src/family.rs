@@ -3,13 +3,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use pawl_meta::object::Object;
 use pawl_structural::{Props, Structural};
 use serde_json::{Value, json};
 
 use crate::definition::{AuthorSchema, Conversion, Definition, Scale, Version};
-use crate::{Columns, Selectable, builtin};
+use crate::{Columns, Selectable, builtin, metrics};
 
 /// A definition and what its versions need to be served.
 #[derive(Debug)]
@@ -45,7 +46,12 @@ impl Member {
                 }
                 Props::parse(&value)
             });
-            Structural::compile(props.as_ref(), scale, builtin::object_meta().as_ref())
+            let started = Instant::now();
+            let compiled = Structural::compile(props.as_ref(), scale, builtin::object_meta().as_ref());
+            if compiled.has_rules() {
+                metrics::compiled(started.elapsed());
+            }
+            compiled
         })
     }
 

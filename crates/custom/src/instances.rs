@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::definition::{Definition, Version};
 use crate::family::{Family, Member, number};
+use crate::metrics;
 use crate::openapi::{self, Dialect};
 
 /// What all custom resources are told once.
@@ -183,6 +184,15 @@ impl Behaviour for Instances {
             embedded_metadata: &self.settings.embedded_metadata,
             valid_before: before.as_ref(),
         });
+        if write.old.is_some() && self.settings.ratcheting {
+            metrics::compared(judged.compared);
+        }
+        if let Some(ran) = judged.ran {
+            metrics::evaluated(ran);
+        }
+        for passed in &judged.ratcheted {
+            metrics::ratcheted(&self.family.definition.name, &passed.rule);
+        }
         found.errors.append(judged.errors);
         found.warnings.extend(judged.warnings);
         let passed =

@@ -15,6 +15,7 @@ mod family;
 mod fields;
 mod instances;
 mod json_path;
+pub mod metrics;
 mod naming;
 pub mod openapi;
 pub mod plan;

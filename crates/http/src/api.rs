@@ -198,7 +198,9 @@ impl Api {
         let uri = parts.uri.path_and_query().map(ToString::to_string).filter(|_| self.audit.is_some());
         let uri = uri.unwrap_or_default();
         let origin = Origin { audit_id: &audit_id, uri: &uri, peer };
-        let result = self.admit(Asked { info, target, query, method: parts.method, headers: parts.headers }, body, &origin).await;
+        let result = self
+            .admit(Asked { info, target, query, method: parts.method, headers: parts.headers }, body, &origin)
+            .await;
         let mut response = match result {
             Ok(response) => response,
             Err(status) => respond::status(&status, accepted),
@@ -346,7 +348,8 @@ impl Api {
         }
         // What leads to a node is not for us to write.
         if !call.info.leads_to_node() {
-            call.accepted = negotiation::negotiate(&call.headers, call.query.get("pretty"))?;
+            let protobuf = !served.resource.facts.custom || call.info.subresource == "scale";
+            call.accepted = negotiation::negotiate_for(&call.headers, call.query.get("pretty"), protobuf)?;
         }
         if !call.info.subresource.is_empty() {
             return handlers::subresource::answer(self, served, call).await;

@@ -200,7 +200,8 @@ mod tests {
     fn check(method: Method, uri: &str, expect: (&str, &str, &str, &str, &str, &str)) {
         let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
         let info = RequestInfo::parse(&method, path, &Query::parse(query));
-        let got = (info.verb.as_str(), &*info.group, &*info.namespace, &*info.resource, &*info.name, &*info.subresource);
+        let got =
+            (info.verb.as_str(), &*info.group, &*info.namespace, &*info.resource, &*info.name, &*info.subresource);
         assert_eq!(got, expect, "{method} {uri}");
     }
 

@@ -66,6 +66,10 @@ impl Registry {
                 return Err(unrecognized(format!("couldn't get version/kind; json parse error: {why}")));
             }
             Err(error @ DecodeError::TooLarge(..)) => return Err(Status::too_large(error.to_string())),
+            Err(DecodeError::Type(why)) if served.resource.facts.custom => {
+                // Upstream reads metadata by itself.
+                return Err(cannot_handle(served, &why.replace("ObjectMeta.metadata.", "ObjectMeta.")));
+            }
             Err(DecodeError::Type(why)) => {
                 let (api_version, kind) = body_kind(encoding, body).map_err(&unrecognized)?;
                 self.check_kind(&served.wanted(), &api_version, &kind).map_err(|e| e.into_status(&unrecognized))?;
@@ -75,6 +79,10 @@ impl Registry {
         let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (api_version, named) = (text("apiVersion"), text("kind"));
         if served.resource.facts.custom {
+            if named.is_empty() {
+                let body = String::from_utf8_lossy(body);
+                return Err(unrecognized(format!("Object 'Kind' is missing in '{body}'")));
+            }
             check_custom_kind(served, &api_version, &named, &object)?;
         } else {
             self.check_kind(&served.wanted(), &api_version, &named).map_err(|e| e.into_status(&unrecognized))?;

@@ -12,6 +12,9 @@ use crate::metadata::Pass;
 use crate::patch::{reset_fields, typed};
 use crate::{Context, Registry, Served};
 
+/// The annotation of the audit log that names what is wrong with an object and was let pass.
+const RATCHETED: &str = "apiextensions.k8s.io/ratcheted";
+
 impl Registry {
     /// Notes who owns which fields. Of an object that cannot be told apart by its fields (list items without their keys)
     /// nobody owns any.
@@ -161,9 +164,14 @@ impl Registry {
     }
 }
 
-/// Tells the client what it should know whatever becomes of the write.
+/// Tells the client what it should know whatever becomes of the write, and the audit log what was let pass.
 fn tell(cx: &Context, found: &mut Findings) {
     std::mem::take(&mut found.warnings).into_iter().for_each(|text| cx.warn(text));
+    if found.errors.is_empty() {
+        for passed in &found.let_pass {
+            cx.note(RATCHETED, &format!("{} ({}): {}", passed.path, passed.rule, passed.detail));
+        }
+    }
 }
 
 fn prepare(cx: &Context) -> Prepare {

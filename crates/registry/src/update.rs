@@ -71,6 +71,9 @@ impl Registry {
         mut request: UpdateRequest<'_>,
     ) -> Result<Updated, Status> {
         let resource = &served.resource;
+        if let Some(why) = resource.facts.refused.as_ref().filter(|_| !cx.is_own()) {
+            return Err(Status::not_implemented(why.as_str()));
+        }
         let key = served.stored.key(request.namespace, request.name);
         self.storage().catch_up().await?;
         let mut current = served.stored.cache.get(&key);

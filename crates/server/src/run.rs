@@ -134,6 +134,10 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let authorities = Arc::new(authorities);
     let access = access::build(&settings, &registry, authorizers, Arc::clone(&authorities))?;
     let api = Arc::new(Api::new(Arc::clone(&registry), access, documents, api_settings));
+    for collector in pawl_custom::metrics::collectors() {
+        // Names are distinct, and every server has a registry of its own.
+        let _ = api.metrics.registry().register(collector);
+    }
     let root_ca = Some(identity.serving_roots.clone());
     let options = pawl_controllers::Options { witness, root_ca, catalogue: Some(catalogue), ..Default::default() };
     let controllers = Controllers::start(Arc::clone(&registry), &settings.controllers, options).map_err(Error::Flag)?;

@@ -52,6 +52,7 @@ impl Catalogue {
         let family = Arc::new(Family::new(definition, before.as_deref()));
         let names = (family.definition.group.as_str(), family.definition.accepted.plural.as_str());
         self.registry.exchange(&[names], self.resources(&family)).await?;
+        publish(&family, if before.is_some() { "update" } else { "add" });
         self.families().insert(family.definition.name.clone(), Arc::clone(&family));
         Ok(true)
     }
@@ -61,6 +62,7 @@ impl Catalogue {
         let Some(family) = self.families().get(name).cloned() else { return Ok(false) };
         let names = (family.definition.group.as_str(), family.definition.accepted.plural.as_str());
         self.registry.exchange(&[names], Vec::new()).await?;
+        publish(&family, "remove");
         self.families().remove(name);
         Ok(true)
     }
@@ -90,6 +92,14 @@ impl std::fmt::Debug for Catalogue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Catalogue").field("served", &self.families().len()).finish_non_exhaustive()
     }
+}
+
+/// Counts what OpenAPI publishes anew.
+fn publish(family: &Family, reason: &str) {
+    let definition = &family.definition;
+    let versions = definition.served();
+    let versions = versions.iter().map(|version| version.name.as_str());
+    pawl_custom::metrics::published(&definition.name, &definition.group, versions, reason);
 }
 
 /// Whether two states of a definition are served alike.

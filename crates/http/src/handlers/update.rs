@@ -15,7 +15,7 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
     let started = Instant::now();
     let body = api.body(call).await?;
     let options = WriteOptions::read(api, call, "UpdateOptions")?;
-    let encoding = encoding(call)?;
+    let encoding = object_encoding(served, call)?;
     call.cx.dry_run = options.dry_run;
     call.cx.manager = manager(call, &options.field_manager);
     let (cx, validation) = (&call.cx, options.field_validation);
@@ -39,6 +39,16 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
     let updated = api.registry.update(cx, served, request).await?;
     api.metrics.validated(options.directive(), started);
     api.object(call, served, &updated.entry, if updated.created { 201 } else { 200 })
+}
+
+/// How a body is written; objects of what users defined have no protobuf form.
+pub(crate) fn object_encoding(served: &Served, call: &Call) -> Result<Encoding, Status> {
+    match encoding(call)? {
+        Encoding::Protobuf if served.resource.facts.custom => Err(Status::unsupported_media_type(
+            "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml",
+        )),
+        encoding => Ok(encoding),
+    }
 }
 
 pub(crate) fn encoding(call: &Call) -> Result<Encoding, Status> {
