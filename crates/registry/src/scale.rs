@@ -15,6 +15,9 @@ use crate::{Context, Encoding, FieldValidation, Registry, Served, UpdateRequest}
 
 const API_VERSION: &str = "autoscaling/v1";
 
+/// What upstream says of a body that is no Scale, below what users defined.
+const NO_SCALE: &str = "no kind is registered for the type v1.Scale in scheme \"k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:781\"";
+
 /// A new Scale, or a patch of the present one.
 pub enum ScaleChange<'a> {
     Replace { encoding: Encoding, body: &'a [u8], validation: FieldValidation },
@@ -127,7 +130,10 @@ fn changed(
                 let text = |field: &str| scale.get(field).and_then(Value::as_str).unwrap_or_default();
                 let wanted = Wanted { version: GroupVersion::parse(API_VERSION).unwrap_or_default(), kind: "Scale" };
                 let checked = registry.check_kind(&wanted, text("apiVersion"), text("kind"));
-                checked.map_err(|wrong| wrong.into_status(&Status::bad_request))?;
+                checked.map_err(|wrong| match served.resource.facts.custom {
+                    true => Status::bad_request(NO_SCALE),
+                    false => wrong.into_status(&Status::bad_request),
+                })?;
             }
             track_update(&typed, Some(&before), &mut scale, &writer, &FieldSet::new()).map_err(failed)?;
             scale
