@@ -1,26 +1,22 @@
 //! `/scale`: the one number of an object that autoscalers and people change most, under one shape for every kind.
 
 use pawl_apply::scale::{Replicas, to_parent, to_scale};
-use pawl_apply::{FieldSet, Typed, Writer, json_patch, merge_patch, strategic, track_update};
+use pawl_apply::{FieldSet, Typed, Writer, track_update};
 use pawl_meta::object::{Meta, Object, metadata_mut};
-use pawl_meta::{Errors, FieldPath, GroupKind, GroupVersion, Status, go, time};
-use pawl_schema::{Finding, decode_json, decode_value, yaml};
+use pawl_meta::{Errors, FieldPath, GroupKind, Status, go, time};
+use pawl_schema::decode_value;
 use serde_json::{Map, Value, json};
 
-use crate::decoding::{Wanted, report};
-use crate::patch::{PatchKind, apply_error, refused};
-use crate::update::check_name;
+use crate::patch::{PatchKind, apply_error, parse_intent, read_patch, report_patch};
+use crate::update::{Change, check_name};
 use crate::wire::api_type;
-use crate::{Context, Encoding, FieldValidation, Registry, Served, UpdateRequest};
+use crate::{ApiKind, Context, FieldValidation, Registry, Sent, Served, UpdateRequest};
 
 const API_VERSION: &str = "autoscaling/v1";
 
-/// What upstream says of a body that is no Scale, below what users defined.
-const NO_SCALE: &str = "no kind is registered for the type v1.Scale in scheme \"k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:781\"";
-
 /// A new Scale, or a patch of the present one.
 pub enum ScaleChange<'a> {
-    Replace { encoding: Encoding, body: &'a [u8], validation: FieldValidation },
+    Replace(Sent<'a>),
     Patch { kind: PatchKind, body: &'a [u8], force: bool, validation: FieldValidation },
 }
 
@@ -43,19 +39,7 @@ impl Registry {
         name: &str,
         change: ScaleChange<'_>,
     ) -> Result<Object, Status> {
-        let request = UpdateRequest {
-            namespace,
-            name,
-            subresource: "scale",
-            creates: false,
-            create_refused: None,
-            tracked: true,
-            replaces: false,
-            change: Box::new(|old| match old {
-                Some(old) => changed(self, cx, served, old, &change),
-                None => Err(Status::not_found(&served.resource.group_resource(), name)),
-            }),
-        };
+        let request = UpdateRequest::new((namespace, name), "scale", Change::Scale(change));
         let updated = self.update(cx, served, request).await?;
         let entry = &updated.entry;
         let object = entry.readable().map(|r| served.judged_object(r, entry.revision)).unwrap_or_default();
@@ -97,7 +81,7 @@ fn scale_of(served: &Served, object: &Object) -> Object {
 }
 
 /// The object after its Scale was changed.
-fn changed(
+pub(crate) fn changed(
     registry: &Registry,
     cx: &Context,
     served: &Served,
@@ -117,24 +101,17 @@ fn changed(
     let writer = Writer { manager: &cx.manager, api_version: API_VERSION, subresource: "scale", time: &now };
     let typed = scale_type()?;
     let mut scale = match change {
-        ScaleChange::Patch { kind: PatchKind::Apply, body, force, .. } => {
-            let intent = yaml::parse(&String::from_utf8_lossy(body)).map_err(Status::bad_request)?.value;
-            let Value::Object(intent) = intent else {
-                return Err(Status::bad_request("error decoding YAML: not an object"));
-            };
+        ScaleChange::Patch { kind: PatchKind::Apply, body, force, validation } => {
+            let intent = parse_intent(cx, body, *validation)?;
             pawl_apply::apply(&typed, Some(&before), intent, &writer, *force, &FieldSet::new()).map_err(failed)?.object
         }
         change => {
-            let mut scale = decode(cx, &typed, &before, change)?;
-            if matches!(change, ScaleChange::Replace { .. }) {
-                let text = |field: &str| scale.get(field).and_then(Value::as_str).unwrap_or_default();
-                let wanted = Wanted { version: GroupVersion::parse(API_VERSION).unwrap_or_default(), kind: "Scale" };
-                let checked = registry.check_kind(&wanted, text("apiVersion"), text("kind"));
-                checked.map_err(|wrong| match served.resource.facts.custom {
-                    true => Status::bad_request(NO_SCALE),
-                    false => wrong.into_status(&Status::bad_request),
-                })?;
-            }
+            let mut scale = match change {
+                ScaleChange::Replace(sent) => replaced(registry, cx, served, *sent)?,
+                ScaleChange::Patch { kind, body, validation, .. } => {
+                    patched(cx, &typed, &before, (*kind, body), *validation)?
+                }
+            };
             track_update(&typed, Some(&before), &mut scale, &writer, &FieldSet::new()).map_err(failed)?;
             scale
         }
@@ -150,7 +127,7 @@ fn changed(
     }
     let scale_owners = metadata_mut(&mut scale).get("managedFields").cloned();
     let mut new = old.clone();
-    set_replicas(&mut new, &path, replicas);
+    set_replicas(&mut new, &path, replicas, served.resource.facts.custom);
     let metadata = metadata_mut(&mut new);
     match to_parent(owners, scale_owners.as_ref(), &own_version, place).map_err(failed)? {
         Some(owners) => metadata.insert("managedFields".to_owned(), owners),
@@ -161,67 +138,51 @@ fn changed(
     Ok(new)
 }
 
-/// Writes the number to its place, where the objects around it are.
-fn set_replicas(object: &mut Object, path: &[&str], replicas: i64) {
+/// The Scale that a client sends whole. Below what users defined upstream knows no other kind at all.
+fn replaced(registry: &Registry, cx: &Context, served: &Served, sent: Sent<'_>) -> Result<Object, Status> {
+    const UNKNOWN: &str = "no kind is registered for the type v1.Scale in scheme \
+                           \"k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:781\"";
+    let is_other = |status: &Status| status.message.contains(": unknown conversion");
+    registry.decode_as(cx, &ApiKind::SCALE, sent).map_err(|status| match served.resource.facts.custom {
+        true if is_other(&status) => Status::bad_request(UNKNOWN),
+        _ => status,
+    })
+}
+
+/// Writes the number to its place. Objects around it are made where users defined what they are.
+fn set_replicas(object: &mut Object, path: &[&str], replicas: i64, make: bool) {
     let Some((last, outer)) = path.split_last() else { return };
-    let inner = outer.iter().try_fold(object, |at, field| at.get_mut(*field)?.as_object_mut());
+    let inner = outer.iter().try_fold(object, |at, field| {
+        if make {
+            at.entry(*field).or_insert_with(|| json!({}));
+        }
+        at.get_mut(*field)?.as_object_mut()
+    });
     if let Some(inner) = inner {
         inner.insert((*last).to_owned(), json!(replicas));
     }
 }
 
-fn decode(cx: &Context, typed: &Typed<'_>, before: &Object, change: &ScaleChange<'_>) -> Result<Object, Status> {
-    let document = || Value::Object(before.clone());
-    let (value, validation) = match change {
-        ScaleChange::Replace { encoding: Encoding::Protobuf, body, .. } => {
-            let decoded =
-                pawl_protobuf::open(body).and_then(|envelope| crate::protobuf().decode(typed.of, envelope.raw));
-            return decoded.map(|d| d.object).map_err(|e| Status::bad_request(e.to_string()));
-        }
-        ScaleChange::Replace { encoding, body, validation } => {
-            let decoded = match encoding {
-                Encoding::Yaml => {
-                    let parsed = yaml::parse(&String::from_utf8_lossy(body)).map_err(Status::bad_request)?;
-                    decode_value(typed.of, parsed.value)
-                }
-                _ => decode_json(typed.of, body),
-            };
-            let decoded = decoded.map_err(|e| Status::bad_request(e.to_string()))?;
-            let refuse = |texts: &str| {
-                let why = format!("strict decoding error: {texts}");
-                Status::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {why}"))
-            };
-            report(cx, *validation, messages(&decoded.findings), &decoded.findings, refuse)?;
-            return Ok(decoded.object);
-        }
-        ScaleChange::Patch { kind: PatchKind::Json, body, validation, .. } => {
-            (json_patch::apply(document(), body).map_err(refused)?, validation)
-        }
-        ScaleChange::Patch { kind, body, validation, .. } => {
-            let patch: Value = serde_json::from_slice(body).map_err(|_| {
-                Status::bad_request(format!("error decoding patch: {}", pawl_schema::syntax_error(body)))
-            })?;
-            let patched = match kind {
-                PatchKind::Strategic => strategic::apply(typed, document(), patch).map_err(refused)?,
-                _ => merge_patch::apply(document(), patch),
-            };
-            (patched, validation)
-        }
-    };
-    let shown = typed.of.print_patched(&value, &document());
+/// The Scale with a patch in it.
+fn patched(
+    cx: &Context,
+    typed: &Typed<'_>,
+    before: &Object,
+    (kind, body): (PatchKind, &[u8]),
+    validation: FieldValidation,
+) -> Result<Object, Status> {
+    let (patch, found) = read_patch(kind, body)?;
+    let document = Value::Object(before.clone());
+    let value = patch.outcome(typed, document.clone())?;
+    let shown = typed.of.print_patched(&value, &document);
     let wrong = |why: &str| {
         let mut errors = Errors::new();
         errors.invalid(&"patch", shown.as_str(), why);
         Status::invalid(&GroupKind::default(), "", &errors)
     };
     let decoded = decode_value(typed.of, value).map_err(|e| wrong(&e.to_string()))?;
-    let texts = messages(&decoded.findings);
-    report(cx, *validation, texts, &decoded.findings, |texts| wrong(&format!("strict decoding error: {texts}")))?;
+    report_patch(cx, validation, &patch, found, decoded.findings, wrong)?;
     Ok(decoded.object)
-}
-
-fn messages(findings: &[Finding]) -> Vec<String> {
-    findings.iter().map(Finding::message).collect()
 }
 
 fn scale_type() -> Result<Typed<'static>, Status> {

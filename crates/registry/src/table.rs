@@ -22,6 +22,7 @@ pub const ROOT: &str = "/registry/";
 #[derive(Debug)]
 pub struct Served {
     pub resource: Resource,
+    pub group_resource: GroupResource,
     /// `apps/v1`
     pub(crate) api_version: String,
     /// The apiVersion and kind in which its objects are stored.
@@ -56,7 +57,8 @@ impl Served {
 
     /// What a body for this resource must be.
     pub(crate) fn wanted(&self) -> Wanted<'_> {
-        Wanted { version: self.resource.group_version(), kind: &self.resource.facts.kind }
+        let facts = &self.resource.facts;
+        Wanted { version: self.resource.group_version(), former: None, kind: &facts.kind, custom: facts.custom }
     }
 
     /// The bytes in which an object is stored.
@@ -199,7 +201,8 @@ impl Table {
         };
         let stored_version = resource.facts.storage.as_ref().unwrap_or(&api_version).as_str().into();
         let kind = kind.as_str().into();
-        Arc::new(Served { resource, api_version, stored_version, kind, stored, head, item_head })
+        let group_resource = resource.group_resource();
+        Arc::new(Served { resource, group_resource, api_version, stored_version, kind, stored, head, item_head })
     }
 
     fn place_of(&mut self, resource: &Resource, revision: Revision) -> Arc<Stored> {

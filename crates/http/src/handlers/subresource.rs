@@ -43,7 +43,7 @@ async fn scale(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Respo
             call.cx.manager = manager(call, &options.field_manager);
             let validation = options.field_validation;
             let change = match kind {
-                None => ScaleChange::Replace { encoding: update::encoding(call)?, body: &body, validation },
+                None => ScaleChange::Replace(update::sent(call, &body, validation)?),
                 Some(kind) => {
                     patch::check(kind, &options)?;
                     ScaleChange::Patch { kind, body: &body, force: options.force.unwrap_or(false), validation }
