@@ -5,6 +5,7 @@
 //! for a while, as in a namespace. One definition is looked at at a time: names are given once.
 
 mod catalogue;
+mod inspection;
 mod services;
 
 use std::collections::HashMap;
@@ -20,6 +21,7 @@ use pawl_meta::object::{Meta, Object};
 use pawl_meta::{Status, time};
 use pawl_registry::{Entry, Served};
 use serde_json::Value;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::actor::{Actor, Outcome, drop_finalizer, object};
@@ -45,7 +47,10 @@ pub fn start(crew: &mut Crew, actor: Actor, catalogue: Arc<Catalogue>, stall: Du
     });
     let (queue, leaving) = (Queue::default(), Mutex::default());
     queue.add(EVERYTHING.to_owned());
-    crew.hire(Arc::new(Controller { actor, catalogue, stall, tally, queue, leaving }), feed, 1);
+    let (inspector, names) = mpsc::unbounded_channel();
+    let inspecting = Arc::new(Actor::own(Arc::clone(&actor.registry), actor.name, None));
+    crew.until_stop(inspection::run(inspecting, Arc::clone(&catalogue), names));
+    crew.hire(Arc::new(Controller { actor, catalogue, stall, tally, queue, leaving, inspector }), feed, 1);
 }
 
 struct Controller {
@@ -56,6 +61,8 @@ struct Controller {
     queue: Queue<String>,
     /// Of definitions that go, by uid: how few objects there were at least, and since when.
     leaving: Mutex<HashMap<String, (usize, Instant)>>,
+    /// Who looks at stored objects, told by name which ones.
+    inspector: mpsc::UnboundedSender<String>,
 }
 
 impl Handler for Controller {
@@ -93,7 +100,11 @@ impl Handler for Controller {
 impl Controller {
     async fn attend(&self, name: &str) -> Result<Step, Status> {
         if name == EVERYTHING {
-            services::register(&self.actor, &self.catalogue.definitions(), None).await?;
+            let all = self.catalogue.definitions();
+            services::register(&self.actor, &all, None).await?;
+            for definition in all {
+                let _ = self.inspector.send(definition.name);
+            }
             return Ok(Step::Done);
         }
         let Some(home) = self.catalogue.home() else { return Ok(Step::Done) };
@@ -129,6 +140,7 @@ impl Controller {
         }
         if changed {
             self.register(found.name()).await?;
+            let _ = self.inspector.send(found.name().to_owned());
         }
         Ok(step)
     }
@@ -170,9 +182,8 @@ impl Controller {
         if !definition.established {
             return self.finish(home, found, &Deletion::NeverEstablished).await;
         }
-        let (group, plural) = (definition.group.clone(), definition.accepted.plural.clone());
         self.catalogue.serve(definition).await?;
-        let Some(served) = self.place(&group, &plural) else {
+        let Some(served) = self.catalogue.place_of(&name) else {
             return self.finish(home, found, &Deletion::Completed).await;
         };
         self.actor.registry.close(&served).await;
@@ -211,16 +222,6 @@ impl Controller {
         }
         // What waits for finalizers is told of when it goes; only that nothing happens must be found out.
         Ok(if held { Step::After(left) } else { Step::Done })
-    }
-
-    /// The place of a definition's objects: any version leads there.
-    fn place(&self, group: &str, plural: &str) -> Option<Arc<Served>> {
-        let table = self.actor.registry.table();
-        let places = crate::feed::each_place(&table);
-        places.into_iter().find(|served| {
-            let facts = &served.resource.facts;
-            facts.custom && facts.group == group && facts.plural == plural
-        })
     }
 
     async fn delete(

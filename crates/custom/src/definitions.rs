@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pawl_kinds::{Behaviour, Columns, Findings, Forms, MetadataCheck, Prepare, Resource, Write};
+use pawl_kinds::{Behaviour, Columns, Findings, Forms, MetadataCheck, Prepare, Resource, Subresource, Write};
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{FieldPath, time};
 use pawl_schema::Type;
@@ -10,18 +10,28 @@ use serde_json::{Value, json};
 
 use crate::plan::{CLEANUP_FINALIZER, Deletion, terminating};
 use crate::prepare::Gates;
+use crate::survey::AtRest;
 use crate::{conform, prepare, validate};
 
 pub const GROUP: &str = "apiextensions.k8s.io";
 pub const PLURAL: &str = "customresourcedefinitions";
+/// The subresource that lists stored objects that a schema refuses: the definition's own, or one that is posted.
+pub const INVALID_OBJECTS: &str = "invalidobjects";
 
 /// The built-in resources, with what this crate knows of definitions in its place.
-pub fn with_definitions(builtin: &[Resource], gates: Gates) -> Vec<Resource> {
+pub fn with_definitions(builtin: &[Resource], gates: Gates, at_rest: &AtRest) -> Vec<Resource> {
     let completed = |resource: &Resource| {
         let mut resource = resource.clone();
         if resource.facts.group == GROUP && resource.facts.plural == PLURAL {
             resource.facts.plain_finalizers = true;
-            resource.behaviour = Arc::new(Definitions { builtin: resource.behaviour, gates });
+            resource.behaviour = Arc::new(Definitions { builtin: resource.behaviour, gates, at_rest: at_rest.clone() });
+            resource.facts.sub.push(Subresource {
+                name: INVALID_OBJECTS.to_owned(),
+                kind: "InvalidObjectList".to_owned(),
+                verbs: vec!["get".to_owned(), "create".to_owned()],
+                hidden: true,
+                ..Subresource::default()
+            });
         }
         resource
     };
@@ -33,6 +43,7 @@ struct Definitions {
     /// What its facts say.
     builtin: Arc<dyn Behaviour>,
     gates: Gates,
+    at_rest: AtRest,
 }
 
 impl Behaviour for Definitions {
@@ -77,6 +88,11 @@ impl Behaviour for Definitions {
     fn warnings(&self, write: Write<'_>, object: &Object) -> Vec<String> {
         let mut warnings = self.builtin.warnings(write, object);
         warnings.extend(validate::warnings(object, write.old));
+        if write.dry_run && write.old.is_some_and(|old| old.get("spec") != object.get("spec")) {
+            // Who tries a change out wants to know what it does to what is there.
+            let survey = self.at_rest.look(object);
+            warnings.extend(survey.map(|survey| format!("the new schema would refuse {}", survey.text())));
+        }
         warnings
     }
 

@@ -23,6 +23,7 @@ pub mod prepare;
 pub mod registration;
 mod selectable;
 pub mod status;
+mod survey;
 pub mod validate;
 
 pub use columns::{Columns, Header};
@@ -34,3 +35,4 @@ pub use instances::{Settings, resources, stored_resource};
 pub use json_path::JsonPath;
 pub use naming::InUse;
 pub use selectable::Selectable;
+pub use survey::{AtRest, Refused, Survey};

@@ -103,7 +103,7 @@ pub(crate) fn add<'r>(paths: &mut Paths<'r>, names: &Names<'r>, resource: &'r Re
         let everywhere = format!("{root}/watch/{}", facts.plural);
         push(paths, &everywhere, writer.watch("watchlist", "ListForAllNamespaces"));
     }
-    for sub in &facts.sub {
+    for sub in facts.sub.iter().filter(|sub| !sub.hidden) {
         writer.subresource(paths, &format!("{one}/{}", sub.name), sub);
     }
 }

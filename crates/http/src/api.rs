@@ -13,6 +13,7 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use pawl_auth::authn::PeerCertificates;
 use pawl_meta::Status;
+use pawl_meta::object::Object;
 use pawl_registry::{Context, Registry, Served};
 use serde_json::Value;
 
@@ -56,6 +57,8 @@ pub trait Documents: Send + Sync + 'static {
     fn discovery(&self, path: &str) -> Option<Value>;
     /// `/api` or `/apis` with everything below in one document.
     fn aggregated(&self, core: bool, media: Media) -> Option<Blob>;
+    /// The stored objects that a definition refuses: by its own schema, or by that of a candidate.
+    fn invalid_objects(&self, definition: &str, candidate: Option<&Object>) -> Result<Value, Status>;
     fn openapi_v3_index(&self) -> Option<Blob>;
     /// One of the documents that the index names.
     fn openapi_v3(&self, key: &str) -> Option<Blob>;

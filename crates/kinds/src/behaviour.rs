@@ -66,15 +66,17 @@ pub struct Write<'a> {
     pub old: Option<&'a Object>,
     /// What is known of the old object, where it was wholly valid.
     pub valid_before: Option<Mark>,
+    /// Nothing is written: somebody wants to know what would happen.
+    pub dry_run: bool,
 }
 
 impl Write<'static> {
-    pub const CREATE: Self = Self { subresource: "", old: None, valid_before: None };
+    pub const CREATE: Self = Self { subresource: "", old: None, valid_before: None, dry_run: false };
 }
 
 impl<'a> Write<'a> {
     pub fn update(subresource: &'a str, old: &'a Object) -> Self {
-        Self { subresource, old: Some(old), valid_before: None }
+        Self { subresource, old: Some(old), valid_before: None, dry_run: false }
     }
 }
 

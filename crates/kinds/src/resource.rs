@@ -167,6 +167,9 @@ pub struct Subresource {
     pub verbs: Vec<String>,
     #[serde(rename = "type")]
     pub type_name: Option<String>,
+    /// Discovery does not mention it.
+    #[serde(skip)]
+    pub hidden: bool,
     /// The top-level fields that it may change, where that is not the status.
     #[serde(skip)]
     pub owns: Option<Vec<String>>,

@@ -136,7 +136,7 @@ impl Registry {
             MetadataPass::Meta => of_kind.meta(new, errors),
             MetadataPass::Update => of_kind.update(new, old, errors),
         };
-        let write = Write { valid_before, ..Write::update(subresource, old) };
+        let write = Write { valid_before, dry_run: cx.dry_run, ..Write::update(subresource, old) };
         resource.behaviour.validate(write, new, &mut metadata, &mut found);
         if found.errors.is_empty() {
             resource.behaviour.warnings(write, new).into_iter().for_each(|text| cx.warn(text));

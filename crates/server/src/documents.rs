@@ -3,15 +3,19 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use pawl_controllers::Catalogue;
 use pawl_discovery::{aggregated, legacy, openapi_v2, openapi_v3};
 use pawl_http::{Blob, Documents, Media};
 use pawl_kinds::{Kinds, Resource};
+use pawl_meta::Status;
+use pawl_meta::object::Object;
 use pawl_registry::{Registry, Table};
 use serde_json::{Value, json};
 
 pub struct FromTable {
     registry: Arc<Registry>,
     builtin: &'static Kinds,
+    catalogue: Arc<Catalogue>,
     /// The address that clients are told to use.
     address: String,
     kept: Mutex<Kept>,
@@ -27,8 +31,8 @@ struct Kept {
 }
 
 impl FromTable {
-    pub fn new(registry: Arc<Registry>, builtin: &'static Kinds, address: String) -> Self {
-        Self { registry, builtin, address, kept: Mutex::default() }
+    pub fn new(registry: Arc<Registry>, builtin: &'static Kinds, catalogue: Arc<Catalogue>, address: String) -> Self {
+        Self { registry, builtin, catalogue, address, kept: Mutex::default() }
     }
 
     /// A document of the present table, built unless it was asked for before.
@@ -119,6 +123,10 @@ impl Documents for FromTable {
                 Media::Protobuf => pawl_registry::message(&serde_json::to_value(&document).ok()?),
             }
         })
+    }
+
+    fn invalid_objects(&self, definition: &str, candidate: Option<&Object>) -> Result<Value, Status> {
+        self.catalogue.invalid_objects(definition, candidate)
     }
 
     fn openapi_v3_index(&self) -> Option<Blob> {

@@ -81,7 +81,8 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let builtin = pawl_kinds::load().map_err(|broken| Error::Start(broken.to_string()))?;
     let ratcheting = settings.gates.enabled("CRDValidationRatcheting");
     let gates = pawl_custom::prepare::Gates { ratcheting, ..Default::default() };
-    let resources = pawl_custom::with_definitions(builtin.resources(), gates);
+    let at_rest = pawl_custom::AtRest::default();
+    let resources = pawl_custom::with_definitions(builtin.resources(), gates, &at_rest);
     let (registry, revision) =
         Registry::open(Arc::clone(&store), Box::new(Identity), &resources, registry_settings).await.map_err(failed)?;
     let registry = Arc::new(registry);
@@ -102,6 +103,8 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let serving = pawl_custom::Settings { ratcheting, embedded_metadata: pawl_registry::validate_embedded };
     let catalogue = Catalogue::open(Arc::clone(&registry), serving).await;
     let catalogue = Arc::new(catalogue.map_err(|e| Error::Start(e.to_string()))?);
+    let surveyor = Arc::clone(&catalogue);
+    at_rest.set(move |definition| surveyor.survey(definition));
     let roles::Following { tasks: mut followers, lag } =
         roles::follow(&registry, &index).await.map_err(|e| Error::Start(e.to_string()))?;
     followers.push(following);
@@ -128,7 +131,8 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         field_validation: settings.gates.enabled("ServerSideFieldValidation"),
         audit,
     };
-    let documents = Box::new(FromTable::new(Arc::clone(&registry), builtin, settings.advertised()));
+    let documents =
+        Box::new(FromTable::new(Arc::clone(&registry), builtin, Arc::clone(&catalogue), settings.advertised()));
     let authorities =
         Authorities::from_pem(&identity.client_roots).map_err(|error| Error::Certificate(error.to_string()))?;
     let authorities = Arc::new(authorities);

@@ -2,13 +2,22 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
-use pawl_custom::{Definition, Family, Settings};
+use pawl_custom::prepare::{self, Gates};
+use pawl_custom::{Definition, Family, Refused, Settings, Survey, validate};
 use pawl_kinds::Resource;
 use pawl_meta::Status;
+use pawl_meta::object::{Meta, Object};
 use pawl_registry::{Registry, Served};
+use serde_json::{Value, json};
 
 use crate::actor::object;
+
+/// A dry run looks at no more objects.
+const MOST_LOOKED_AT: usize = 10_000;
+/// Nobody who asks waits longer.
+const LONGEST_LOOK: Duration = Duration::from_millis(500);
 
 /// Serves what definitions say.
 pub struct Catalogue {
@@ -29,6 +38,86 @@ impl Catalogue {
         let named = families.into_iter().map(|family| (family.definition.name.clone(), family));
         catalogue.families().extend(named);
         Ok(catalogue)
+    }
+
+    pub(super) fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    /// What is served of a definition.
+    pub(super) fn family(&self, name: &str) -> Option<Arc<Family>> {
+        self.families().get(name).cloned()
+    }
+
+    /// The place of a definition's objects: any version leads there.
+    pub(super) fn place_of(&self, name: &str) -> Option<Arc<Served>> {
+        let family = self.family(name)?;
+        let (group, plural) = (&family.definition.group, &family.definition.accepted.plural);
+        let table = self.registry.table();
+        let found = table.served().iter().filter(|served| served.resource.facts.custom).find(|served| {
+            let facts = &served.resource.facts;
+            facts.group == *group && facts.plural == *plural
+        });
+        found.cloned()
+    }
+
+    /// The stored objects of a definition that it would refuse as it is given, the first few: what an author asks before a
+    /// schema is tightened. It takes no longer than a moment.
+    pub fn survey(&self, definition: &Object) -> Option<Survey> {
+        let mut survey = Survey::default();
+        survey.is_cut = !self.look_through(definition, MOST_LOOKED_AT, &mut |refused| survey.count(refused))?;
+        Some(survey)
+    }
+
+    /// The stored objects that a definition refuses; its own schema counts where none is given.
+    pub fn invalid_objects(&self, name: &str, candidate: Option<&Object>) -> Result<Value, Status> {
+        let home = self.home().ok_or_else(|| Status::internal("definitions are not served"))?;
+        let found = home.stored.cache.get(name).as_deref().and_then(object);
+        let found = found.ok_or_else(|| Status::not_found(&home.resource.group_resource(), name))?;
+        let asked = match candidate {
+            None => found,
+            Some(candidate) => {
+                let mut candidate = candidate.clone();
+                prepare::update(&mut candidate, &found, Gates::default());
+                let errors = validate::update(&candidate, &found);
+                if !errors.is_empty() {
+                    return Err(Status::invalid(&home.resource.group_kind(), name, &errors));
+                }
+                candidate
+            }
+        };
+        let (mut items, mut looked_at) = (Vec::new(), 0);
+        let whole = self.look_through(&asked, usize::MAX, &mut |refused| {
+            looked_at += 1;
+            items.extend(refused.map(|refused| {
+                let problems = refused.problems.iter().map(|(field, what)| json!({"field": field, "message": what}));
+                json!({"namespace": refused.namespace, "name": refused.name, "problems": problems.collect::<Vec<_>>()})
+            }));
+        });
+        Ok(json!({
+            "kind": "InvalidObjectList",
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "metadata": {},
+            "lookedAt": looked_at,
+            "complete": whole.unwrap_or(true),
+            "items": items,
+        }))
+    }
+
+    /// Looks at stored objects under a definition, until there are none left, enough of them, or no time. Answers whether
+    /// all were looked at; nothing where nothing is stored.
+    fn look_through(&self, definition: &Object, most: usize, tell: &mut dyn FnMut(Option<&Refused>)) -> Option<bool> {
+        let served = self.place_of(definition.name())?;
+        let family = Family::new(Definition::read(definition), None);
+        let started = Instant::now();
+        for (at, entry) in served.stored.cache.objects().values().enumerate() {
+            if at >= most || started.elapsed() > LONGEST_LOOK {
+                return Some(false);
+            }
+            let refused = object(entry).and_then(|stored| family.refuses(stored, self.settings));
+            tell(refused.as_ref());
+        }
+        Some(true)
     }
 
     /// The resource of definitions themselves.
