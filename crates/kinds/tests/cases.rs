@@ -134,7 +134,7 @@ fn what_is_dubious_is_warned_of() {
         let (object, errors) = case.run();
         assert!(errors.is_empty(), "{}: {}", case.resource.facts.kind, errors.message());
         let old = case.object("old");
-        let write = Write { subresource: case.subresource, old: old.as_ref() };
+        let write = Write { subresource: case.subresource, old: old.as_ref(), ..Write::CREATE };
         let is = case.resource.behaviour.warnings(write, &object);
         assert_eq!(is, case.all("warning"), "{}", case.resource.facts.kind);
     }
