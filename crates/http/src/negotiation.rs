@@ -114,6 +114,11 @@ impl<'h> Clause<'h> {
 
 /// Chooses the form of the answer to a request for objects.
 pub fn negotiate(headers: &HeaderMap, pretty: Option<&str>) -> Result<Accepted, Status> {
+    negotiate_for(headers, pretty, true)
+}
+
+/// The same, where objects may have no protobuf form; metadata always has.
+pub fn negotiate_for(headers: &HeaderMap, pretty: Option<&str>, protobuf: bool) -> Result<Accepted, Status> {
     let pretty = wants_pretty(headers, pretty);
     let header = accept(headers);
     if is_usual(&header) {
@@ -125,7 +130,8 @@ pub fn negotiate(headers: &HeaderMap, pretty: Option<&str>) -> Result<Accepted, 
         known = true;
         if let Some((form, beta)) = clause.form() {
             // Tables have no protobuf form.
-            if (media, form) == (Media::Protobuf, Form::Table) {
+            let has_message = form != Form::Table && (protobuf || form != Form::Object);
+            if media == Media::Protobuf && !has_message {
                 continue;
             }
             return Ok(Accepted { media, form, pretty, beta });

@@ -77,7 +77,7 @@ impl ListOptions {
             _ => Scope::All,
         };
         Ok(Self {
-            selection: Selection { labels, fields },
+            selection: Selection::new(labels, fields),
             scope,
             limit: usize::try_from(limit).unwrap_or(0),
             token,
@@ -125,14 +125,14 @@ fn check_fields(served: &Served, fields: &FieldSelector) -> Result<(), Status> {
         let known = match field {
             "metadata.name" => true,
             // What is in no namespace has no such field, unless nobody has thought about its fields.
-            "metadata.namespace" => facts.namespaced || facts.select.is_empty(),
+            "metadata.namespace" => facts.namespaced || facts.select.is_empty() && !facts.custom,
             field => facts.select.iter().any(|s| s == field),
         };
         if known {
             continue;
         }
         // Kinds that declare fields of their own say it in another way than those that do not.
-        return Err(Status::bad_request(if facts.select.is_empty() {
+        return Err(Status::bad_request(if facts.select.is_empty() && !facts.custom {
             format!(
                 "{} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
                 go::quote(field)

@@ -17,11 +17,13 @@ mod feeding;
 mod following;
 mod forms;
 mod history;
+mod joining;
 mod listing;
 mod messages;
 mod metadata;
 mod patch;
 mod pipeline;
+mod rendering;
 mod rewrite;
 mod scale;
 mod stages;
@@ -53,6 +55,7 @@ pub use feeding::Interruption;
 pub use following::{Change as Followed, Follower, Lag};
 pub use listing::{ListAt, ListRequest, Page};
 pub use messages::Messages;
+pub use metadata::validate_embedded;
 pub use patch::{PatchKind, PatchRequest};
 pub use scale::ScaleChange;
 pub use storage::{Identity, Storage, Transform};
@@ -79,6 +82,8 @@ pub struct Registry {
     settings: Settings,
     reservations: allocation::Reservations,
     deleters: Deleters,
+    /// Whose turn it is to change what is served.
+    joining: tokio::sync::Mutex<()>,
 }
 
 impl Registry {
@@ -96,7 +101,8 @@ impl Registry {
         let table_changes = watch::Sender::new(());
         let reservations = allocation::Reservations::default();
         let deleters = Deleters::default();
-        Ok((Self { storage, table, table_changes, settings, reservations, deleters }, revision))
+        let joining = tokio::sync::Mutex::default();
+        Ok((Self { storage, table, table_changes, settings, reservations, deleters, joining }, revision))
     }
 
     /// Keeps the caches up to date. Returns only when that is no longer possible, with the reason.
