@@ -102,6 +102,8 @@ pub struct ApiSettings {
     /// Whether `fieldValidation` is looked at: the gate `ServerSideFieldValidation`.
     pub field_validation: bool,
     pub audit: Option<Arc<Audit>>,
+    /// Where other parts of the server have made their metrics known.
+    pub metrics: prometheus::Registry,
 }
 
 /// Everything that answering a request needs.
@@ -142,8 +144,8 @@ pub(crate) enum Arriving {
 
 impl Api {
     pub fn new(registry: Arc<Registry>, access: Access, documents: Box<dyn Documents>, settings: ApiSettings) -> Self {
-        let ApiSettings { health, limits, version, field_validation, audit } = settings;
-        let metrics = Metrics::new(&version);
+        let ApiSettings { health, limits, version, field_validation, audit, metrics } = settings;
+        let metrics = Metrics::new(metrics, &version);
         if let Some(audit) = &audit {
             // There is one log, so this is the only such metric.
             let _ = metrics.registry().register(Box::new(LostRecords(Arc::clone(audit))));

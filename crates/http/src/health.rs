@@ -7,13 +7,15 @@ use crate::body::Body;
 use crate::query::Query;
 use crate::respond;
 
-type Check = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
+pub type Check = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// The checks of a server, and whether it is going away.
 pub struct Health {
     checks: Vec<(&'static str, Check)>,
     /// What matters only for whether the server is ready.
     readiness: Vec<(&'static str, Check)>,
+    /// Others that the server needs. It is not made better by being started again.
+    services: Vec<(String, Check)>,
     stopping: watch::Sender<bool>,
 }
 
@@ -32,13 +34,20 @@ impl Health {
     pub fn new(checks: Vec<(&'static str, Check)>) -> Self {
         let mut all: Vec<(&'static str, Check)> = vec![("ping", Box::new(|| Ok(())))];
         all.extend(checks);
-        Self { checks: all, readiness: Vec::new(), stopping: watch::Sender::new(false) }
+        Self { checks: all, readiness: Vec::new(), services: Vec::new(), stopping: watch::Sender::new(false) }
     }
 
     /// One more check that only `/readyz` makes.
     #[must_use]
     pub fn with_readiness(mut self, name: &'static str, check: Check) -> Self {
         self.readiness.push((name, check));
+        self
+    }
+
+    /// One more check of somebody else, that `/readyz` and `/healthz` make.
+    #[must_use]
+    pub fn with_service(mut self, name: String, check: Check) -> Self {
+        self.services.push((name, check));
         self
     }
 
@@ -62,6 +71,9 @@ impl Health {
         let root = parts.next().filter(|r| matches!(*r, "livez" | "readyz" | "healthz"))?;
         let mut results: Vec<(&str, Result<(), String>)> =
             self.checks.iter().map(|(name, check)| (*name, check())).collect();
+        if root != "livez" {
+            results.extend(self.services.iter().map(|(name, check)| (name.as_str(), check())));
+        }
         if root == "readyz" {
             let store = self.checks.iter().find(|(name, _)| *name == "etcd");
             results.extend(store.map(|(_, check)| ("etcd-readiness", check())));

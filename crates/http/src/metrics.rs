@@ -37,15 +37,14 @@ impl Drop for InFlight {
 const RESOURCE: [&str; 5] = ["group", "version", "resource", "subresource", "scope"];
 
 impl Metrics {
-    pub fn new(version: &Value) -> Self {
-        let (metrics, build) = Self::register();
+    pub fn new(registry: Registry, version: &Value) -> Self {
+        let (metrics, build) = Self::register(registry);
         let text = |field: &str| version.get(field).and_then(Value::as_str).unwrap_or_default();
         build.with_label_values(&[text("major"), text("minor"), text("gitVersion"), text("platform")]).set(1);
         metrics
     }
 
-    fn register() -> (Self, IntGaugeVec) {
-        let registry = Registry::new();
+    fn register(registry: Registry) -> (Self, IntGaugeVec) {
         let labels = |more: &[&'static str]| [&RESOURCE[..], more].concat();
         let opts = |name: &str, help: &str| Opts::new(name, help);
         let seconds =

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use pawl_registry::{
-    AddressRange, Context, CreateRequest, Encoding, FieldValidation, Identity, PatchKind, PatchRequest, PortRange,
-    Registry, Served, ServiceRanges, Settings, UpdateRequest,
+    AddressRange, Context, CreateRequest, Encoding, FieldValidation, PatchKind, PatchRequest, PortRange, Registry,
+    Served, ServiceRanges, Settings, UpdateRequest,
 };
 use serde_json::{Map, Value, json};
 
@@ -50,8 +50,7 @@ impl Bench {
         };
         let settings =
             Settings { admission: Default::default(), liens: true, event_ttl: std::time::Duration::ZERO, services };
-        let (registry, revision) =
-            Registry::open(store, Box::new(Identity), pawl_kinds::builtin(), settings).await.unwrap();
+        let (registry, revision) = Registry::open(store, None, pawl_kinds::builtin(), settings).await.unwrap();
         let registry = Arc::new(registry);
         let follower = Arc::clone(&registry);
         tokio::spawn(async move { follower.follow(revision).await });

@@ -8,9 +8,10 @@ use pawl_deletion::{DeleteOptions, Deletion, Grace, Traits, Verdict};
 use pawl_kv::Expect;
 use pawl_meta::object::{Meta, Object};
 use pawl_meta::{Cause, Details, Errors, Status, time};
+use pawl_seal::Plain;
 
 use crate::storage::{Put, Written};
-use crate::{Context, Entry, ListRequest, Page, Registry, Served, State, read_error};
+use crate::{Context, Entry, ListRequest, Page, Registry, Served};
 
 pub struct DeleteRequest<'a> {
     pub namespace: &'a str,
@@ -70,14 +71,11 @@ impl Registry {
                 }
                 return Err(Status::not_found(&group_resource, request.name));
             };
-            let old = match &entry.state {
-                State::Readable(_) if request.options.ignore_read_errors => {
-                    return Err(only_for_unreadable(served, request.name));
-                }
-                State::Readable(readable) if whole => readable.object(entry.revision),
-                State::Readable(readable) => readable.head(entry.revision),
-                State::Unreadable(why) => return Err(read_error(served, &key, why)),
-            };
+            let readable = entry.must_be_readable(&served.stored)?;
+            if request.options.ignore_read_errors {
+                return Err(only_for_unreadable(served, request.name));
+            }
+            let old = if whole { readable.object(entry.revision) } else { readable.head(entry.revision) };
             let attributes = Attributes {
                 operation: Operation::Delete,
                 resource: &group_resource,
@@ -121,7 +119,7 @@ impl Registry {
                 }
             };
             let shown = |revision| match changed {
-                true => Arc::new(self.storage().entry(&served.stored, &key, revision, crate::encode(&object))),
+                true => Arc::new(served.stored.entry(&key, revision, Plain::new(crate::encode(&object)))),
                 false if revision == entry.revision => Arc::clone(&entry),
                 false => Arc::new(entry.at(revision)),
             };

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use pawl_apply::{Shape, Typed, Versions};
 use pawl_kinds::Forms;
 use pawl_meta::object::Object;
+use pawl_seal::Plain;
 
 use crate::entry::{Readable, Selection};
 use crate::{Served, encode};
@@ -70,7 +71,7 @@ impl Served {
     /// The bytes of a stored object in the form of this version; `None` when they are that already.
     pub fn bytes_of(&self, readable: &Readable) -> Option<Readable> {
         self.converts()?;
-        Readable::cut(encode(&self.object_of(readable, 0)), &[]).ok()
+        Readable::cut(Plain::new(encode(&self.object_of(readable, 0))), None, &[]).ok()
     }
 
     /// A selection by this version's names of fields, by those of the stored form.

@@ -4,11 +4,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use bytes::Bytes;
 use pawl_kinds::Resource;
 use pawl_kv::Revision;
 use pawl_meta::GroupResource;
 use pawl_meta::object::Object;
+use pawl_seal::{Plain, Seals, Transform};
 
 use crate::cache::Cache;
 use crate::decoding::Wanted;
@@ -39,11 +39,15 @@ pub struct Stored {
     pub group_resource: GroupResource,
     /// `/registry/configmaps/`
     pub prefix: String,
+    /// The kind that its objects say they are; anything goes where it is not known.
+    pub(crate) kind: Option<Arc<str>>,
     pub namespaced: bool,
     /// Names of selectable fields.
     pub select: Vec<String>,
     pub cache: Cache,
     pub(crate) messages: Arc<Messages>,
+    /// What values pass on their way to and from the store; nothing where nothing is ever sealed.
+    pub(crate) transform: Option<Transform>,
 }
 
 impl Served {
@@ -53,14 +57,14 @@ impl Served {
     }
 
     /// The bytes in which an object is stored.
-    pub(crate) fn stored_form(&self, object: &Object) -> Bytes {
+    pub(crate) fn stored_form(&self, object: &Object) -> Plain {
         let of = self.resource.stored_type();
         if self.resource.facts.stored_as_json || !of.holds_empties(object) {
-            return crate::encode(object);
+            return Plain::new(crate::encode(object));
         }
         let mut object = object.clone();
         of.drop_empties(&mut object);
-        crate::encode(&object)
+        Plain::new(crate::encode(&object))
     }
 }
 
@@ -91,6 +95,8 @@ pub struct Table {
     /// By the part of the prefix below the root: `configmaps`, `services/specs`.
     by_prefix: HashMap<String, Arc<Stored>>,
     messages: Arc<Messages>,
+    /// The keys that values are sealed with.
+    seals: Option<Seals>,
 }
 
 type Name = (String, String, String);
@@ -100,9 +106,14 @@ fn name(group: &str, version: &str, name: &str) -> Name {
 }
 
 impl Table {
-    /// A table of these resources, with nothing in their caches as of a revision.
+    /// A table of these resources, with nothing in their caches as of a revision. Nothing is sealed.
     pub fn new(resources: &[Resource], revision: Revision) -> Self {
-        let mut table = Self::default();
+        Self::sealed(resources, revision, None)
+    }
+
+    /// A table of resources, these and those that come later, whose values are sealed with these keys.
+    pub fn sealed(resources: &[Resource], revision: Revision, seals: Option<Seals>) -> Self {
+        let mut table = Self { seals, ..Self::default() };
         table.extend(resources.iter().cloned(), revision);
         table
     }
@@ -163,10 +174,12 @@ impl Table {
         let stored = Arc::new(Stored {
             group_resource: resource.group_resource(),
             prefix: format!("{ROOT}{}/", facts.key),
+            kind: (!facts.kind.is_empty()).then(|| facts.kind.as_str().into()),
             namespaced: facts.namespaced,
             select: facts.select.clone(),
             cache: Cache::new(revision),
             messages: Arc::clone(&self.messages),
+            transform: self.seals.as_ref().map(|seals| seals.transform(resource.group_resource())),
         });
         if !facts.is_virtual {
             self.by_prefix.insert(facts.key.clone(), Arc::clone(&stored));

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::create::settle_namespace;
 use crate::delete::traits;
 use crate::storage::{Put, Written};
-use crate::{Context, CreateRequest, Entry, Registry, Served, State, metadata, read_error};
+use crate::{Context, CreateRequest, Entry, Readable, Registry, Served, metadata};
 
 /// A change to an object.
 pub struct UpdateRequest<'a> {
@@ -96,10 +96,7 @@ impl Registry {
                     Err(status) => return Err(status),
                 }
             };
-            let old = match &entry.state {
-                State::Readable(readable) => readable.object(entry.revision),
-                State::Unreadable(why) => return Err(read_error(served, &key, why)),
-            };
+            let old = entry.must_be_readable(&served.stored)?.object(entry.revision);
             match self.attempt(cx, served, &key, entry, &old, &mut request).await? {
                 Attempt::Done(entry) => return Ok(Updated { entry, created: false }),
                 Attempt::Again(now) => current = now,
@@ -179,13 +176,15 @@ impl Registry {
         }
         self.settings.admission.validate(&attributes, Some(&new)).await?;
         let value = served.stored_form(&new);
-        let unchanged = entry.readable().is_some_and(|r| *r.value() == value);
+        // What would be sealed otherwise today is written, even if nothing else changes.
+        let stays = |r: &Readable| *r.value() == value.as_slice() && !served.stored.is_stale(r);
+        let unchanged = entry.readable().is_some_and(stays);
         if unchanged && !pawl_deletion::completes(&new, traits(served)) {
             return Ok(Attempt::Done(Arc::clone(entry)));
         }
         let revision = entry.revision;
         if cx.dry_run {
-            return Ok(Attempt::Done(Arc::new(self.storage().entry(&served.stored, key, revision, value))));
+            return Ok(Attempt::Done(Arc::new(served.stored.entry(key, revision, value))));
         }
         // The change that takes away the last thing that held a deletion completes it.
         let gone = pawl_deletion::completes(&new, traits(served));
@@ -202,9 +201,7 @@ impl Registry {
             attention.ended(&written);
         }
         match written? {
-            Written::Applied(_) if gone => {
-                Ok(Attempt::Done(Arc::new(self.storage().entry(&served.stored, key, revision, value))))
-            }
+            Written::Applied(_) if gone => Ok(Attempt::Done(Arc::new(served.stored.entry(key, revision, value)))),
             Written::Applied(written) => Ok(Attempt::Done(self.written(served, key, written, value))),
             Written::Conflict(now) => Ok(Attempt::Again(now)),
         }

@@ -9,6 +9,7 @@ mod certificates;
 mod client_certificates;
 mod descriptors;
 mod documents;
+mod encryption;
 mod error;
 pub mod flags;
 pub mod gates;

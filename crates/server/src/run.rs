@@ -9,7 +9,7 @@ use pawl_auth::rbac::Index;
 use pawl_controllers::{Controllers, Handle, Witness};
 use pawl_http::{Api, ApiSettings, Health, Limits, Server, ServerOptions};
 use pawl_kv::Kv;
-use pawl_registry::{Identity, Registry};
+use pawl_registry::Registry;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
@@ -17,10 +17,11 @@ use tokio::task::JoinHandle;
 
 use crate::bootstrap::Places;
 use crate::documents::FromTable;
+use crate::encryption::Encryption;
 use crate::roles;
 use crate::{
-    Error, Settings, access, auditing, bootstrap, certificates, descriptors, guard, notify, parent, reload, seed,
-    stand_in,
+    Error, Settings, access, auditing, bootstrap, certificates, descriptors, encryption, guard, notify, parent, reload,
+    seed, stand_in,
 };
 
 /// A server that answers.
@@ -51,6 +52,8 @@ impl Running {
 /// Starts a server. It listens only once it can answer. A start that is refused leaves nothing behind.
 pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     certificates::check(&settings)?;
+    let metrics = prometheus::Registry::new();
+    let encryption = encryption::start(&settings, &metrics).await?;
     let seed = settings.seed.iter().map(|path| seed::read(path)).collect::<Result<Vec<_>, _>>()?.concat();
     // The port must be known for what points to it; who connects meanwhile waits until the server answers.
     let address = std::net::SocketAddr::new(settings.address, settings.port);
@@ -79,10 +82,14 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         },
     };
     let builtin = pawl_kinds::load().map_err(|broken| Error::Start(broken.to_string()))?;
-    let (registry, revision) =
-        Registry::open(Arc::clone(&store), Box::new(Identity), builtin.resources(), registry_settings)
-            .await
-            .map_err(failed)?;
+    let (registry, revision) = Registry::open(
+        Arc::clone(&store),
+        encryption.as_ref().map(Encryption::seals),
+        builtin.resources(),
+        registry_settings,
+    )
+    .await
+    .map_err(failed)?;
     let registry = Arc::new(registry);
     let follower = Arc::clone(&registry);
     let (failing, failed) = oneshot::channel();
@@ -101,13 +108,16 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let roles::Following { tasks: mut followers, lag } =
         roles::follow(&registry, &index).await.map_err(|e| Error::Start(e.to_string()))?;
     followers.push(following);
+    followers.extend(encryption.as_ref().map(|encryption| encryption.follow(&registry)));
     let checked = Arc::clone(&store);
     let caches = Arc::clone(registry.storage());
     let health = Health::new(vec![
         ("etcd", Box::new(move || checked.health().map_err(|e| e.to_string()))),
         ("watch-cache", Box::new(move || caches.following())),
     ]);
-    let health = Arc::new(health.with_readiness("informer-sync", Box::new(move || roles::up_to_date(&lag))));
+    let health = health.with_readiness("informer-sync", Box::new(move || roles::up_to_date(&lag)));
+    let checks = encryption.iter().flat_map(Encryption::checks);
+    let health = Arc::new(checks.fold(health, |health, (name, check)| health.with_service(name, check)));
     let limits = Limits {
         reading: settings.reading,
         mutating: settings.mutating,
@@ -123,6 +133,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         version: version(),
         field_validation: settings.gates.enabled("ServerSideFieldValidation"),
         audit,
+        metrics,
     };
     let documents = Box::new(FromTable::new(Arc::clone(&registry), builtin, settings.advertised()));
     let authorities =

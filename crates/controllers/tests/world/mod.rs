@@ -12,8 +12,8 @@ use pawl_kv::Kv;
 use pawl_meta::Status;
 use pawl_meta::object::{Meta, Object};
 use pawl_registry::{
-    AddressRange, Context, CreateRequest, DeleteRequest, Deleted, Encoding, FieldValidation, Identity, PatchKind,
-    PatchRequest, PortRange, Registry, Served, ServiceRanges, Settings, User,
+    AddressRange, Context, CreateRequest, DeleteRequest, Deleted, Encoding, FieldValidation, PatchKind, PatchRequest,
+    PortRange, Registry, Served, ServiceRanges, Settings, User,
 };
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ impl World {
                 node_ports: PortRange { first: 30000, last: 32767 },
             },
         };
-        let opened = Registry::open(store, Box::new(Identity), pawl_kinds::builtin(), settings).await;
+        let opened = Registry::open(store, None, pawl_kinds::builtin(), settings).await;
         let (registry, revision) = opened.unwrap();
         let registry = Arc::new(registry);
         let follower = Arc::clone(&registry);

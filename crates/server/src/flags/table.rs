@@ -65,6 +65,12 @@ pub const FLAGS: &[Flag] = &[
     used("disable-admission-plugins", "", "admission plugins to switch off"),
     switch("disable-http2-serving", "false", "whether only HTTP/1.1 is spoken"),
     used("enable-admission-plugins", "", "admission plugins to switch on beyond the default ones"),
+    used("encryption-provider-config", "", "how values are encrypted at rest (EncryptionConfiguration)"),
+    switch(
+        "encryption-provider-config-automatic-reload",
+        "false",
+        "whether the encryption configuration is read again when its file changes",
+    ),
     switch(
         "ephemeral",
         "false",
@@ -109,8 +115,6 @@ pub const FLAGS: &[Flag] = &[
     refused("authorization-policy-file", "there is no ABAC authorizer"),
     refused("authorization-webhook-config-file", "there is no webhook authorizer"),
     refused("enable-bootstrap-token-auth", "there are no bootstrap tokens"),
-    refused("encryption-provider-config", "values would be stored unencrypted"),
-    refused("encryption-provider-config-automatic-reload", "values would be stored unencrypted"),
     refused("oidc-issuer-url", "there is no OIDC authenticator"),
     refused("oidc-client-id", "there is no OIDC authenticator"),
     refused("oidc-ca-file", "there is no OIDC authenticator"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use pawl_auth::{Attributes, Authorizer};
 use pawl_kinds::Resource;
 use pawl_registry::{
-    AddressRange, Context, CreateRequest, DeleteRequest, Identity, PortRange, ServiceRanges, Settings, UpdateRequest,
+    AddressRange, Context, CreateRequest, DeleteRequest, PortRange, ServiceRanges, Settings, UpdateRequest,
 };
 use serde_json::json;
 
@@ -19,7 +19,7 @@ async fn registry(directory: &std::path::Path, resources: &[Resource]) -> Arc<Re
     };
     let admission = pawl_admission::Chain::default();
     let settings = Settings { admission, liens: true, event_ttl: Duration::ZERO, services };
-    let (registry, revision) = Registry::open(store, Box::new(Identity), resources, settings).await.unwrap();
+    let (registry, revision) = Registry::open(store, None, resources, settings).await.unwrap();
     let registry = Arc::new(registry);
     let follower = Arc::clone(&registry);
     tokio::spawn(async move { follower.follow(revision).await });
