@@ -7,7 +7,7 @@ use pawl_deletion::{DeleteOptions, Preconditions, Propagation};
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{GroupVersion, Status};
 use pawl_registry::{
-    Context, CreateRequest, DeleteRequest, Encoding, Entry, FieldValidation, PatchKind, PatchRequest, Registry, Served,
+    Context, CreateRequest, DeleteRequest, Entry, FieldValidation, PatchKind, PatchRequest, Registry, Sent, Served,
     UpdateRequest, User,
 };
 use serde::Deserialize;
@@ -148,7 +148,7 @@ impl Actor {
     pub async fn create(&self, served: &Served, namespace: &str, object: &Value) -> Result<Outcome, Status> {
         let cx = self.context(MANAGER);
         let body = object.to_string();
-        let object = self.registry.decode(&cx, served, Encoding::Json, body.as_bytes(), FieldValidation::Ignore)?;
+        let object = self.registry.decode(&cx, served, Sent::own(body.as_bytes()))?;
         let request = CreateRequest { namespace: namespace.to_owned(), object, tracked: false };
         match self.registry.create(&cx, served, request).await {
             Err(status) if status.reason == "AlreadyExists" => Ok(Outcome::Changed),

@@ -49,7 +49,7 @@ pub use allocation::{AddressRange, PortRange, ServiceRanges};
 pub use cache::{Cache, Scope};
 pub use context::{Context, User};
 pub use create::CreateRequest;
-pub use decoding::{Encoding, FieldValidation, body_kind};
+pub use decoding::{ApiKind, BodyError, Encoding, FieldValidation, Opened, Sent, open as open_body};
 use delete::Deleters;
 pub use delete::{DeleteRequest, Deleted};
 pub use entry::{Entry, Readable, Selection, State, encode};
