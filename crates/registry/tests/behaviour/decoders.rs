@@ -36,7 +36,7 @@ fn decode_damaged(encoding: Encoding, encode: impl Fn(&Served, &Value) -> Vec<u8
     campaign(cases, |(body, kind, validation)| {
         let validation = [FieldValidation::Ignore, FieldValidation::Warn, FieldValidation::Strict][validation];
         let cx = context();
-        match stage.registry.decode(&cx, &kinds[kind], encoding, &body, validation) {
+        match stage.registry.decode(&cx, &kinds[kind], Sent { encoding, bytes: &body, validation }) {
             Ok(object) => {
                 let again = serde_json::to_vec(&object).unwrap();
                 let strict = FieldValidation::Strict;
