@@ -11,13 +11,8 @@ use std::time::Duration;
 use pawl_auth::rbac::{Index, Kind, Rule, covers};
 use pawl_auth::{Attributes, Authorizer, User};
 use pawl_registry::{
-<<<<<<< HEAD
     AddressRange, Context, CreateRequest, Encoding, FieldValidation, PatchKind, PatchRequest, PortRange, Registry,
-    Served, ServiceRanges, Settings, UpdateRequest, protobuf,
-=======
-    AddressRange, Context, CreateRequest, Encoding, FieldValidation, Identity, PatchKind, PatchRequest, PortRange,
-    Registry, Sent, Served, ServiceRanges, Settings, UpdateRequest, protobuf,
->>>>>>> main
+    Sent, Served, ServiceRanges, Settings, UpdateRequest, protobuf,
 };
 use pawl_schema::{Scalar, TypeKind, TypeRef, yaml};
 use serde_json::{Map, Value, json};

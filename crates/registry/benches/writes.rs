@@ -7,13 +7,8 @@
 use std::sync::Arc;
 
 use pawl_registry::{
-<<<<<<< HEAD
-    AddressRange, Context, CreateRequest, Encoding, FieldValidation, PatchKind, PatchRequest, PortRange, Registry,
-    Served, ServiceRanges, Settings, UpdateRequest,
-=======
-    AddressRange, Context, CreateRequest, FieldValidation, Identity, PatchKind, PatchRequest, PortRange, Registry,
-    Sent, Served, ServiceRanges, Settings, UpdateRequest,
->>>>>>> main
+    AddressRange, Context, CreateRequest, FieldValidation, PatchKind, PatchRequest, PortRange, Registry, Sent, Served,
+    ServiceRanges, Settings, UpdateRequest,
 };
 use serde_json::{Map, Value, json};
 

@@ -262,6 +262,13 @@ impl Cache {
         self.read().objects.len()
     }
 
+    /// How many keys begin like this.
+    pub fn count_below(&self, prefix: &str) -> usize {
+        let objects = self.objects();
+        let from = (Bound::Included(Arc::<str>::from(prefix)), Bound::Unbounded);
+        objects.range::<_, Arc<str>>(from).take_while(|(key, _)| key.starts_with(prefix)).count()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -7,7 +7,7 @@ use pawl_admission::{Attributes, Operation};
 use pawl_deletion::{DeleteOptions, Deletion, Grace, Traits, Verdict};
 use pawl_kv::Expect;
 use pawl_meta::object::{Meta, Object};
-use pawl_meta::{Cause, Details, Errors, Status, time};
+use pawl_meta::{Cause, Details, Status, time};
 use pawl_seal::Plain;
 
 use crate::storage::{Put, Written};
@@ -25,6 +25,8 @@ pub enum Deleted {
     Gone(Arc<Entry>),
     /// The object stays until what holds it lets go.
     Waiting(Arc<Entry>),
+    /// The object is gone, and nobody could tell how it looked.
+    Removed,
 }
 
 /// The annotation of the audit log that names the liens that were ignored.
@@ -58,6 +60,9 @@ const ATTEMPTS: usize = 100;
 
 impl Registry {
     pub async fn delete(&self, cx: &Context, served: &Served, request: DeleteRequest<'_>) -> Result<Deleted, Status> {
+        if request.options.ignore_read_errors {
+            return self.remove_unreadable(cx, served, request.namespace, request.name).await;
+        }
         let resource = &served.resource;
         let group_resource = resource.group_resource();
         let key = served.stored.key(request.namespace, request.name);
@@ -65,16 +70,8 @@ impl Registry {
         let mut current = served.stored.cache.get(&key);
         let mut whole = decides_by_more_than_metadata(served);
         for _ in 0..ATTEMPTS {
-            let Some(entry) = current else {
-                if request.options.ignore_read_errors {
-                    return Err(only_for_unreadable(served, request.name));
-                }
-                return Err(Status::not_found(&group_resource, request.name));
-            };
+            let entry = current.ok_or_else(|| Status::not_found(&group_resource, request.name))?;
             let readable = entry.must_be_readable(&served.stored)?;
-            if request.options.ignore_read_errors {
-                return Err(only_for_unreadable(served, request.name));
-            }
             let old = if whole { readable.object(entry.revision) } else { readable.head(entry.revision) };
             let attributes = Attributes {
                 operation: Operation::Delete,
@@ -205,18 +202,6 @@ fn note_liens(cx: &Context, key: &str, object: &Object) {
     if !liens.is_empty() {
         cx.note(IGNORED_LIENS, &format!("{key}: {}", liens.join(", ")));
     }
-}
-
-fn only_for_unreadable(served: &Served, name: &str) -> Status {
-    let mut errors = Errors::new();
-    errors.invalid(
-        &"ignoreStoreReadErrorWithClusterBreakingPotential",
-        true,
-        "is exclusively used to delete corrupt object(s), try again by removing this option",
-    );
-    let resource = served.resource.group_resource();
-    let kind = pawl_meta::GroupKind { group: resource.group, kind: resource.resource };
-    Status::invalid(&kind, name, &errors)
 }
 
 /// Whether more than metadata says what becomes of a deletion; for most kinds it does not, and the rest is left unread.

@@ -132,6 +132,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         limits,
         version: version(),
         field_validation: settings.gates.enabled("ServerSideFieldValidation"),
+        unsafe_deletion: settings.gates.enabled("AllowUnsafeMalformedObjectDeletion"),
         audit,
         metrics,
     };

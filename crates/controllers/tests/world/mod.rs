@@ -12,13 +12,8 @@ use pawl_kv::Kv;
 use pawl_meta::Status;
 use pawl_meta::object::{Meta, Object};
 use pawl_registry::{
-<<<<<<< HEAD
-    AddressRange, Context, CreateRequest, DeleteRequest, Deleted, Encoding, FieldValidation, PatchKind, PatchRequest,
-    PortRange, Registry, Served, ServiceRanges, Settings, User,
-=======
-    AddressRange, Context, CreateRequest, DeleteRequest, Deleted, FieldValidation, Identity, PatchKind, PatchRequest,
-    PortRange, Registry, Sent, Served, ServiceRanges, Settings, User,
->>>>>>> main
+    AddressRange, Context, CreateRequest, DeleteRequest, Deleted, FieldValidation, PatchKind, PatchRequest, PortRange,
+    Registry, Sent, Served, ServiceRanges, Settings, User,
 };
 use serde_json::{Value, json};
 
