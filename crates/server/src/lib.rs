@@ -16,6 +16,8 @@ pub mod gates;
 mod guard;
 mod notify;
 mod parent;
+#[cfg(feature = "raw-store")]
+mod raw_store;
 mod reload;
 mod roles;
 mod run;

@@ -67,6 +67,8 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let options = pawl_kv_embedded::Options { history: settings.history, sync: settings.sync, ..Default::default() };
     let failed = |source| Error::Store { path: store_dir.clone(), source };
     let store: Arc<dyn Kv> = pawl_kv_embedded::Store::open(&store_dir, options).map_err(failed)?;
+    #[cfg(feature = "raw-store")]
+    crate::raw_store::open(&store).await?;
     // Only the owner of the store makes certificates: a second server on the same directory has been refused by now.
     guard::secrets(&settings)?;
     let identity = certificates::prepare(&settings)?;
