@@ -11,8 +11,8 @@ use std::time::Duration;
 use pawl_auth::rbac::{Index, Kind, Rule, covers};
 use pawl_auth::{Attributes, Authorizer, User};
 use pawl_registry::{
-    AddressRange, Context, CreateRequest, Encoding, FieldValidation, PatchKind, PatchRequest, PortRange, Registry,
-    Sent, Served, ServiceRanges, Settings, UpdateRequest, protobuf,
+    AddressRange, Change, Context, CreateRequest, Encoding, FieldValidation, PatchKind, PatchRequest, PortRange,
+    Registry, Sent, Served, ServiceRanges, Settings, UpdateRequest, protobuf,
 };
 use pawl_schema::{Scalar, TypeKind, TypeRef, yaml};
 use serde_json::{Map, Value, json};
@@ -207,10 +207,8 @@ impl Bench {
     async fn put(&self, plural: &str, object: &Value) {
         let served = self.served(plural);
         let body = object.to_string();
-        let decoded =
-            self.registry.decode(&self.cx, &served, Sent::json(body.as_bytes(), FieldValidation::Strict)).unwrap();
-        let request =
-            UpdateRequest { replaces: true, ..UpdateRequest::new(("n", "x"), "", move |_| Ok(decoded.clone())) };
+        let change = Change::replace(Sent::json(body.as_bytes(), FieldValidation::Strict));
+        let request = UpdateRequest::new(("n", "x"), "", change);
         let _ = self.registry.update(&self.cx, &served, request).await;
     }
 

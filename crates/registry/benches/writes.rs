@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use pawl_registry::{
-    AddressRange, Context, CreateRequest, FieldValidation, PatchKind, PatchRequest, PortRange, Registry, Sent, Served,
-    ServiceRanges, Settings, UpdateRequest,
+    AddressRange, Change, Context, CreateRequest, FieldValidation, PatchKind, PatchRequest, PortRange, Registry, Sent,
+    Served, ServiceRanges, Settings, UpdateRequest,
 };
 use serde_json::{Map, Value, json};
 
@@ -103,9 +103,8 @@ impl Bench {
         let mut object = self.object.clone();
         object["metadata"]["labels"]["changed"] = json!("yes");
         let body = object.to_string();
-        let decoded = self.registry.decode(&self.cx, &self.served, Sent::json(body.as_bytes(), validation)).unwrap();
-        let request =
-            UpdateRequest { replaces: true, ..UpdateRequest::new(("n", "x"), "", move |_| Ok(decoded.clone())) };
+        let change = Change::replace(Sent::json(body.as_bytes(), validation));
+        let request = UpdateRequest::new(("n", "x"), "", change);
         self.registry.update(&self.cx, &self.served, request).await.map_err(|status| status.message).unwrap();
     }
 

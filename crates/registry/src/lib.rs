@@ -23,6 +23,7 @@ mod messages;
 mod metadata;
 mod opening;
 mod patch;
+mod pipeline;
 mod removing;
 mod rewrite;
 mod scale;

@@ -9,7 +9,7 @@ use pawl_schema::{DecodeError, Finding, ObjectRef, Type, decode_json, decode_val
 use serde_json::Value;
 
 use crate::decoding::{FieldValidation, report, warn};
-use crate::update::nameless;
+use crate::update::{Change, PatchChange, nameless};
 use crate::{Context, Registry, Served, UpdateRequest, Updated};
 
 /// The kinds of patches.
@@ -52,21 +52,30 @@ impl Registry {
             true => (Patch::Apply(read_intent(cx, served, &request)?), Vec::new()),
             false => read_patch(request.kind, request.body)?,
         };
-        let change = |old: Option<&Object>| match &patch {
-            Patch::Apply(intent) => self.applied(cx, served, &request, intent.clone(), old),
-            patch => self.patched(cx, served, &request, patch, &found, old),
-        };
         let update = UpdateRequest {
             namespace: request.namespace,
             name: request.name,
             subresource: request.subresource,
             creates: apply && request.subresource.is_empty(),
             create_refused: request.create_refused.clone(),
-            tracked: apply,
-            replaces: false,
-            change: Box::new(change),
+            change: Change::Patch(PatchChange { request: &request, patch, found }),
         };
         self.update(cx, served, update).await
+    }
+
+    /// What a patch makes of an object, or of nothing.
+    pub(crate) fn patch_object(
+        &self,
+        cx: &Context,
+        served: &Served,
+        change: &PatchChange<'_>,
+        old: Option<&Object>,
+    ) -> Result<Object, Status> {
+        let PatchChange { request, patch, found } = change;
+        match patch {
+            Patch::Apply(intent) => self.applied(cx, served, request, intent.clone(), old),
+            patch => self.patched(cx, served, request, patch, found, old),
+        }
     }
 
     /// The object with a patch in it, decoded anew: what does not belong there is found.

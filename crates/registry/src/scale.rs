@@ -8,7 +8,7 @@ use pawl_schema::decode_value;
 use serde_json::{Map, Value, json};
 
 use crate::patch::{PatchKind, apply_error, parse_intent, read_patch, report_patch};
-use crate::update::check_name;
+use crate::update::{Change, check_name};
 use crate::wire::api_type;
 use crate::{ApiKind, Context, FieldValidation, Registry, Sent, Served, UpdateRequest};
 
@@ -35,19 +35,7 @@ impl Registry {
         name: &str,
         change: ScaleChange<'_>,
     ) -> Result<Object, Status> {
-        let request = UpdateRequest {
-            namespace,
-            name,
-            subresource: "scale",
-            creates: false,
-            create_refused: None,
-            tracked: true,
-            replaces: false,
-            change: Box::new(|old| match old {
-                Some(old) => changed(self, cx, served, old, &change),
-                None => Err(Status::not_found(&served.resource.group_resource(), name)),
-            }),
-        };
+        let request = UpdateRequest::new((namespace, name), "scale", Change::Scale(change));
         let updated = self.update(cx, served, request).await?;
         let object = updated.entry.readable().map(|r| r.object(updated.entry.revision)).unwrap_or_default();
         Ok(scale_of(served, &object))
@@ -84,7 +72,7 @@ fn scale_of(served: &Served, object: &Object) -> Object {
 }
 
 /// The object after its Scale was changed.
-fn changed(
+pub(crate) fn changed(
     registry: &Registry,
     cx: &Context,
     served: &Served,

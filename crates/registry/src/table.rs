@@ -21,6 +21,7 @@ pub const ROOT: &str = "/registry/";
 #[derive(Debug)]
 pub struct Served {
     pub resource: Resource,
+    pub group_resource: GroupResource,
     /// `apps/v1`
     pub(crate) api_version: String,
     /// The apiVersion and kind in which its objects are stored.
@@ -165,7 +166,8 @@ impl Table {
         let item_head = "{\"metadata\":{\"resourceVersion\":\"";
         let stored_version = resource.facts.storage.as_ref().unwrap_or(&api_version).as_str().into();
         let kind = kind.as_str().into();
-        Arc::new(Served { resource, api_version, stored_version, kind, stored, head, item_head })
+        let group_resource = resource.group_resource();
+        Arc::new(Served { resource, group_resource, api_version, stored_version, kind, stored, head, item_head })
     }
 
     fn place_of(&mut self, resource: &Resource, revision: Revision) -> Arc<Stored> {

@@ -13,7 +13,7 @@ use pawl_kinds::bootstrap::{Keep, Starter, starters};
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{GroupVersion, Status};
 use pawl_registry::{
-    Context, CreateRequest, FieldValidation, PatchKind, PatchRequest, Registry, Sent, Served, UpdateRequest,
+    Change, Context, CreateRequest, FieldValidation, PatchKind, PatchRequest, Registry, Sent, Served, UpdateRequest,
 };
 use serde_json::{Value, json};
 
@@ -112,7 +112,7 @@ async fn change(
     place: (&str, &str),
     object: &Object,
 ) -> Result<(), Status> {
-    let request = UpdateRequest::new(place, subresource, |_| Ok(object.clone()));
+    let request = UpdateRequest::new(place, subresource, Change::own(|_| Ok(object.clone())));
     registry.update(cx, served, request).await.map(drop)
 }
 

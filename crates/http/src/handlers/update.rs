@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use http::Response;
 use pawl_meta::Status;
-use pawl_registry::{Encoding, FieldValidation, Sent, Served, UpdateRequest};
+use pawl_registry::{Change, Encoding, FieldValidation, Sent, Served, UpdateRequest};
 
 use crate::api::{Api, Call};
 use crate::body::Body;
@@ -19,7 +19,6 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
     call.cx.dry_run = options.dry_run;
     call.cx.manager = manager(call, &options.field_manager);
     let cx = &call.cx;
-    let mut object = Some(api.registry.decode(cx, served, sent)?);
     let creates = served.resource.facts.put_creates && call.info.subresource.is_empty();
     let create_refused = creates.then(|| api.access.may(&call.cx.user, "create", &call.info).err()).flatten();
     let request = UpdateRequest {
@@ -28,13 +27,7 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
         subresource: &call.info.subresource,
         creates,
         create_refused,
-        tracked: false,
-        replaces: call.info.subresource.is_empty(),
-        // Who is asked again, because somebody was faster, reads the body again: that is rarer than a copy is cheap.
-        change: Box::new(|_| match object.take() {
-            Some(object) => Ok(object),
-            None => api.registry.decode(cx, served, sent),
-        }),
+        change: Change::replace(sent),
     };
     let updated = api.registry.update(cx, served, request).await?;
     api.metrics.validated(options.directive(), started);
