@@ -366,3 +366,156 @@ async fn a_namespace_that_cannot_be_read_keeps_its_content_until_it_is_removed_a
     world.get(&format!("{MAPS}/two")).await.expect(200);
     world.running.stop().await;
 }
+
+const OWN: &str = "/apis/storage.pawl.dev/v1";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_read_is_a_resource_of_its_own() {
+    let world = World::new(&["--controllers=-*"]).await;
+    let admin = &world.running.admin;
+    let list = world.get(&format!("{OWN}/unreadableobjects")).await.expect(200);
+    assert_eq!(names(&list), [""; 0]);
+    let version = list["metadata"]["resourceVersion"].as_str().unwrap();
+    let mut watch = admin.watch(&format!("{OWN}/unreadableobjects?watch=1&resourceVersion={version}")).await.unwrap();
+    world.create(&["c", "good"]).await;
+    world.damage("c", UNKNOWN_KEY).await;
+    world.door.put("/registry/minions/node", GARBAGE).await;
+    let added = watch.next().await.unwrap().unwrap();
+    assert_eq!((&added["type"], &added["object"]["metadata"]["name"]), (&json!("ADDED"), &json!("configmaps:n:c")));
+    let shown = world.get(&format!("{OWN}/unreadableobjects/configmaps:n:c")).await.expect(200);
+    let spec = &shown["spec"];
+    for (field, value) in [
+        ("resource", "configmaps"),
+        ("namespace", "n"),
+        ("name", "c"),
+        ("reason", "no key"),
+        ("provider", "aesgcm"),
+        ("key", "gone-key"),
+    ] {
+        assert_eq!(spec[field], value, "{shown}");
+    }
+    assert!(spec["since"].is_string() && spec["resourceVersion"].is_string(), "{shown}");
+    let all = world.get(&format!("{OWN}/unreadableobjects")).await.expect(200);
+    assert_eq!(names(&all), ["configmaps:n:c", "nodes:node"]);
+    assert_eq!(all["items"][1]["spec"]["reason"], "not decodable");
+    let table = world.get_as(&format!("{OWN}/unreadableobjects"), "application/json;as=Table;v=v1;g=meta.k8s.io").await;
+    let columns: Vec<Value> =
+        table.json()["columnDefinitions"].as_array().unwrap().iter().map(|c| c["name"].clone()).collect();
+    assert_eq!(
+        columns,
+        ["Name", "Resource", "Namespace", "Object", "Reason", "Provider", "Key", "Since"].map(Value::from)
+    );
+    let metrics = String::from_utf8(world.get("/metrics").await.body.to_vec()).unwrap();
+    assert!(
+        metrics.contains("pawl_storage_unreadable_objects{reason=\"no key\",resource=\"configmaps\"} 1"),
+        "{metrics}"
+    );
+    let ready = world.get("/readyz?verbose").await;
+    let told = String::from_utf8_lossy(&ready.body).into_owned();
+    assert!(ready.code == 200 && told.contains("2 objects cannot be read: kubectl get unreadableobjects"), "{told}");
+    assert_eq!(admin.delete(&format!("{OWN}/unreadableobjects/nodes:node")).await.unwrap().code, 405);
+    world.remove("c").await.expect(200);
+    let mut last = Value::Null;
+    while last["type"] != "DELETED" {
+        last = watch.next().await.unwrap().unwrap();
+    }
+    assert_eq!(last["object"]["metadata"]["name"], "configmaps:n:c");
+    let discovered = world.get(OWN).await.expect(200);
+    let found: Vec<&str> =
+        discovered["resources"].as_array().unwrap().iter().filter_map(|r| r["name"].as_str()).collect();
+    assert_eq!(found, ["quarantinedobjects", "quarantinedobjects/restore", "unreadableobjects"]);
+    // It is there after a restart, too.
+    let (door, place) = (world.door, world.running.place);
+    world.running.server.stop().await;
+    let again = World { running: door.start(place, &["--controllers=-*"]).await, door };
+    assert_eq!(names(&again.get(&format!("{OWN}/unreadableobjects")).await.expect(200)), ["nodes:node"]);
+    again.running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_removed_unread_can_be_brought_back() {
+    let world = World::new(&["--controllers=-*"]).await;
+    let admin = &world.running.admin;
+    world.create(&["c", "good"]).await;
+    world.damage("c", UNKNOWN_KEY).await;
+    let removed = world.remove("c").await;
+    removed.expect(200);
+    assert!(removed.warnings().iter().any(|text| text.contains("brings it back")), "{removed:?}");
+    let all = world.get(&format!("{OWN}/quarantinedobjects")).await.expect(200);
+    let kept = all["items"][0].clone();
+    let name = kept["metadata"]["name"].as_str().unwrap();
+    assert!(name.starts_with("configmaps:n:c:"), "{all}");
+    assert_eq!(kept["spec"]["size"], UNKNOWN_KEY.len());
+    assert_eq!(kept["spec"]["removedBy"], "root");
+    assert_eq!(kept["spec"]["sha256"].as_str().unwrap().len(), 64);
+    assert!(!all.to_string().contains("0123456789abcdefghijklmnopqrstuvwxyz"), "the bytes are nobody's to see");
+    let path = format!("{OWN}/quarantinedobjects/{name}/restore");
+    // The name is taken.
+    world.create(&["c"]).await;
+    admin.post(&path, &json!({})).await.unwrap().expect(409);
+    admin.delete(&format!("{MAPS}/c")).await.unwrap().expect(200);
+    admin.post(&format!("{path}?dryRun=All"), &json!({})).await.unwrap().expect(201);
+    world.get(&format!("{MAPS}/c")).await.expect(404);
+    admin.post(&path, &json!({})).await.unwrap().expect(201);
+    let back = world.get(&format!("{MAPS}/c")).await;
+    assert_eq!(reason(&back), (500, "StorageReadError".to_owned()), "as unreadable as it was");
+    assert_eq!(names(&world.get(&format!("{OWN}/quarantinedobjects")).await.expect(200)), [""; 0]);
+    admin.post(&path, &json!({})).await.unwrap().expect(404);
+    // A namespace that is not there takes nothing back.
+    world.remove("c").await.expect(200);
+    let all = world.get(&format!("{OWN}/quarantinedobjects")).await.expect(200);
+    let path = format!("{OWN}/quarantinedobjects/{}/restore", names(&all)[0]);
+    world.door.delete("/registry/namespaces/n").await;
+    world.get("/api/v1/namespaces/n").await.expect(404);
+    let refused = admin.post(&path, &json!({})).await.unwrap().expect(409);
+    assert!(refused["message"].as_str().unwrap().contains("namespace n is not there"), "{refused}");
+    let metrics = String::from_utf8(world.get("/metrics").await.body.to_vec()).unwrap();
+    assert!(metrics.contains("pawl_storage_quarantined_objects 1"), "{metrics}");
+    world.running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_key_that_is_found_again_brings_everything_back() {
+    use base64::Engine;
+    let place = Place::new();
+    let file = place.path("encryption.yaml");
+    let write = |name: &str, byte: u8| {
+        let secret = base64::engine::general_purpose::STANDARD.encode([byte; 32]);
+        let text = json!({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "EncryptionConfiguration",
+            "resources": [{"resources": ["configmaps"], "providers": [{"aesgcm": {"keys": [{"name": name, "secret": secret}]}}]}]});
+        std::fs::write(file.with_extension("half"), text.to_string()).unwrap();
+        std::fs::rename(file.with_extension("half"), &file).unwrap();
+    };
+    write("one", 1);
+    let flag = format!("--encryption-provider-config={}", file.display());
+    let flags = ["--controllers=-*", &flag, "--encryption-provider-config-automatic-reload"];
+    let door = Door::new();
+    let mut world = World { running: door.start(place, &flags).await, door };
+    world.create(&["a", "b"]).await;
+    let before = world.get(&format!("{MAPS}/a")).await.expect(200);
+    write("two", 2);
+    until(&mut world, &format!("{MAPS}/a"), 500).await;
+    let told = world.get(&format!("{OWN}/unreadableobjects")).await.expect(200);
+    let told: Vec<&str> = names(&told).into_iter().filter(|name| name.starts_with("configmaps:n:")).collect();
+    assert_eq!(told, ["configmaps:n:a", "configmaps:n:b"]);
+    world.remove("a").await.expect(200);
+    let all = world.get(&format!("{OWN}/quarantinedobjects")).await.expect(200);
+    let path = format!("{OWN}/quarantinedobjects/{}/restore", names(&all)[0]);
+    world.running.admin.post(&path, &json!({})).await.unwrap().expect(201);
+    write("one", 1);
+    until(&mut world, &format!("{MAPS}/a"), 200).await;
+    let after = world.get(&format!("{MAPS}/a")).await.expect(200);
+    assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
+    assert_eq!(after["data"], before["data"]);
+    assert_eq!(names(&world.get(&format!("{OWN}/unreadableobjects")).await.expect(200)), [""; 0]);
+    world.running.stop().await;
+}
+
+async fn until(world: &mut World, path: &str, code: u16) {
+    let Running { server, admin, .. } = &mut world.running;
+    let answered = async || match admin.get(path).await?.code {
+        found if found == code => Ok(()),
+        found => Err(format!("{path} is answered with {found}").into()),
+    };
+    server.until(answered).await.unwrap();
+}

@@ -16,8 +16,12 @@ pub struct Health {
     readiness: Vec<(&'static str, Check)>,
     /// Others that the server needs. It is not made better by being started again.
     services: Vec<(String, Check)>,
+    /// What is worth a line in `/readyz?verbose` though the server is ready.
+    remarks: Vec<Remark>,
     stopping: watch::Sender<bool>,
 }
+
+pub type Remark = Box<dyn Fn() -> Option<String> + Send + Sync>;
 
 /// Waits until the server stops.
 pub struct Stopping(watch::Receiver<bool>);
@@ -34,7 +38,13 @@ impl Health {
     pub fn new(checks: Vec<(&'static str, Check)>) -> Self {
         let mut all: Vec<(&'static str, Check)> = vec![("ping", Box::new(|| Ok(())))];
         all.extend(checks);
-        Self { checks: all, readiness: Vec::new(), services: Vec::new(), stopping: watch::Sender::new(false) }
+        Self {
+            checks: all,
+            readiness: Vec::new(),
+            services: Vec::new(),
+            remarks: Vec::new(),
+            stopping: watch::Sender::new(false),
+        }
     }
 
     /// One more check that only `/readyz` makes.
@@ -48,6 +58,13 @@ impl Health {
     #[must_use]
     pub fn with_service(mut self, name: String, check: Check) -> Self {
         self.services.push((name, check));
+        self
+    }
+
+    /// Something to say in `/readyz?verbose` that keeps nobody from being served.
+    #[must_use]
+    pub fn with_remark(mut self, remark: Remark) -> Self {
+        self.remarks.push(remark);
         self
     }
 
@@ -107,6 +124,9 @@ impl Health {
                     lines.push_str(&format!("[-]{name} failed: {why}\n"));
                 }
             }
+        }
+        if root == "readyz" && verbose {
+            lines.extend(self.remarks.iter().filter_map(|remark| Some(format!("[!]{}\n", remark()?))));
         }
         for name in excluded.iter().filter(|e| !results.iter().any(|(name, _)| name == *e)) {
             lines.push_str(&format!("warn: some health checks cannot be excluded: no matches for {name:?}\n"));

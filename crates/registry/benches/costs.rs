@@ -80,7 +80,13 @@ impl Bench {
             addresses: AddressRange { base: "10.0.0.0".parse().unwrap(), bits: 24 },
             node_ports: PortRange { first: 30000, last: 32767 },
         };
-        let settings = Settings { admission: Default::default(), liens: true, event_ttl: Duration::ZERO, services };
+        let settings = Settings {
+            admission: Default::default(),
+            liens: true,
+            event_ttl: Duration::ZERO,
+            services,
+            quarantine: Duration::ZERO,
+        };
         let (registry, revision) = Registry::open(store, None, pawl_kinds::builtin(), settings).await.unwrap();
         let registry = Arc::new(registry);
         let follower = Arc::clone(&registry);

@@ -48,8 +48,13 @@ impl Bench {
             addresses: AddressRange { base: "10.0.0.0".parse().unwrap(), bits: 24 },
             node_ports: PortRange { first: 30000, last: 32767 },
         };
-        let settings =
-            Settings { admission: Default::default(), liens: true, event_ttl: std::time::Duration::ZERO, services };
+        let settings = Settings {
+            admission: Default::default(),
+            liens: true,
+            event_ttl: std::time::Duration::ZERO,
+            services,
+            quarantine: std::time::Duration::from_secs(3600),
+        };
         let (registry, revision) = Registry::open(store, None, pawl_kinds::builtin(), settings).await.unwrap();
         let registry = Arc::new(registry);
         let follower = Arc::clone(&registry);

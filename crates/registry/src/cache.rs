@@ -290,13 +290,16 @@ impl Cache {
     }
 
     /// Takes in what was written, in the order of revisions; all writes of a revision come together. What was taken in
-    /// before is passed over, so a feed may start again a little before the place where it was interrupted.
-    pub fn apply<'k>(&self, writes: impl IntoIterator<Item = Incoming<'k>>) {
+    /// before is passed over, so a feed may start again a little before the place where it was interrupted. Says whether
+    /// all of it can be read, and could be before.
+    pub fn apply<'k>(&self, writes: impl IntoIterator<Item = Incoming<'k>>) -> bool {
         let mut inner = self.write();
+        let mut whole = true;
         for write in writes {
-            inner.apply(write);
+            whole &= inner.apply(write);
         }
         inner.forget();
+        whole
     }
 
     /// Puts entries in the place of those of the same revision: keys changed, and what they open. What is known of before
@@ -415,11 +418,11 @@ impl Cache {
 }
 
 impl Inner {
-    fn apply(&mut self, write: Incoming<'_>) {
+    fn apply(&mut self, write: Incoming<'_>) -> bool {
         let Incoming { revision, key, entry } = write;
         let is_there = || self.objects.get(key).is_some_and(|present| present.revision >= revision);
         if revision < self.newest || (revision == self.newest && is_there()) {
-            return;
+            return true;
         }
         self.newest = revision;
         let previous = match &entry {
@@ -429,7 +432,7 @@ impl Inner {
         let event = match (entry, previous) {
             (Some(entry), previous) => Event::new(revision, entry, previous, false),
             (None, Some(previous)) => Event::new(revision, Arc::new(previous.at(revision)), Some(previous), true),
-            (None, None) => return,
+            (None, None) => return true,
         };
         if !event.whole {
             match event.deleted || event.entry.readable().is_some() {
@@ -437,8 +440,10 @@ impl Inner {
                 false => self.closed.insert(Arc::clone(&event.entry.key), Arc::clone(&event.entry)),
             };
         }
+        let whole = event.whole;
         self.ring_bytes += event.entry.weight();
         self.ring.push_back(Arc::new(event));
+        whole
     }
 
     /// Puts an entry in the place of one of the same revision. Says whether that changes what can be read; an entry that is

@@ -134,6 +134,7 @@ impl Storage {
             let objects = found.remove(&*stored.prefix).unwrap_or_default();
             stored.cache.replace(objects, revision);
         }
+        self.show(table, revision);
         self.advance(revision);
         table.stored().for_each(|stored| stored.cache.wake_all());
         self.set_called(revision);
@@ -226,18 +227,21 @@ impl Storage {
     }
 
     fn take_in(&self, table: &Table, events: &[Event]) {
-        let mut rest = events;
+        let (mut rest, mut whole) = (events, true);
         while !rest.is_empty() {
             let (now, later) = rest.split_at(whole_revisions(rest, GULP));
             for (stored, writes) in self.by_place(table, now) {
-                stored.cache.apply(writes);
+                whole &= stored.cache.apply(writes);
             }
             if self.turning.is_pending() {
-                now.iter().filter(|event| event.key == TURNS).for_each(|event| self.turn(event.revision));
+                now.iter().filter(|event| event.key == TURNS).for_each(|event| self.turn(table, event.revision));
             }
             rest = later;
         }
         let Some(last) = events.last() else { return };
+        if !whole {
+            self.show(table, last.revision);
+        }
         self.advance(last.revision);
         for event in events {
             if let Some((stored, key)) = place(table, event) {

@@ -132,6 +132,7 @@ pub(crate) async fn begin(storage: &Storage, table: &Table) -> Result<(), Error>
         let (_, revision) = stored.cache.snapshot();
         stored.cache.turn(entries, revision);
     }
+    storage.show(table, storage.applied());
     storage.begin_turning(table).await
 }
 

@@ -24,9 +24,11 @@ mod metadata;
 mod opening;
 mod patch;
 mod pipeline;
+mod quarantine;
 mod removing;
 mod rewrite;
 mod scale;
+mod showing;
 mod stages;
 mod storage;
 mod table;
@@ -62,6 +64,7 @@ pub use messages::Messages;
 pub use patch::{PatchKind, PatchRequest};
 pub use pawl_seal::Plain;
 pub use scale::ScaleChange;
+pub use showing::{GROUP, QUARANTINED, UNREADABLE};
 pub use storage::Storage;
 pub use table::{Served, Stored, Table};
 pub use unreadable::{Closed, Reason, Unreadable};
@@ -77,6 +80,8 @@ pub struct Settings {
     pub event_ttl: std::time::Duration,
     /// What services get their addresses and ports from.
     pub services: ServiceRanges,
+    /// How long what was removed unread is kept; zero where it is not.
+    pub quarantine: std::time::Duration,
 }
 
 /// Everything that is stored, and the way to it.
@@ -99,7 +104,8 @@ impl Registry {
         settings: Settings,
     ) -> Result<(Self, Revision), pawl_kv::Error> {
         let storage = Arc::new(Storage::new(kv));
-        let table = Table::sealed(resources, 0, seals.clone());
+        let mut table = Table::sealed(resources, 0, seals.clone());
+        table.extend(showing::resources(), 0);
         let keys = seals.map(keys::Keys::new);
         let revision = storage.load(&table).await?;
         keys::begin(&storage, &table).await?;

@@ -94,6 +94,7 @@ async fn page(
             storage.wait_for(revision).await?;
             return match stored.cache.objects_at(revision) {
                 Some(objects) => Ok(present_page(stored, request, &objects, revision, start)),
+                None if stored.derived => Err(gone()),
                 None => past_page(storage, stored, request, revision, start).await,
             };
         }

@@ -9,6 +9,7 @@ use pawl_kv::Expect;
 use pawl_meta::{Errors, GroupKind, Status};
 
 use crate::entry::{Entry, State};
+use crate::showing::{GROUP, QUARANTINED};
 use crate::storage::Written;
 use crate::unreadable::{self, Unreadable};
 use crate::{Context, Deleted, Registry, Served};
@@ -33,18 +34,27 @@ impl Registry {
         self.storage().catch_up().await?;
         let found = served.stored.cache.get(&key).ok_or_else(|| only_for_unreadable(served, name))?;
         let now = self.read_again(served, &found).await;
-        match &now.state {
+        let unreadable = match &now.state {
             State::Readable(_) => return Err(only_for_unreadable(served, name)),
             State::Away(closed) => return Err(unreadable::away(&closed.away)),
-            State::Unreadable(_) => {}
-        }
+            State::Unreadable(unreadable) => unreadable,
+        };
         self.warn_of_removal(cx, served, name);
         if cx.dry_run {
             return Ok(Deleted::Removed);
         }
+        let kept = self.keep(cx, &served.stored, &now, unreadable).await?;
         match self.storage().write(&served.stored, &key, Expect::Revision(found.revision), None).await? {
-            Written::Applied(_) => Ok(Deleted::Removed),
+            Written::Applied(_) => {
+                if let Some(kept) = kept {
+                    cx.warn(format!("it is kept for a while: {QUARANTINED}.{GROUP} {kept:?} brings it back (restore)"));
+                }
+                Ok(Deleted::Removed)
+            }
             Written::Conflict(_) => {
+                if let Some(kept) = kept {
+                    self.let_go(&kept).await?;
+                }
                 let why = "the object was replaced after it was found unreadable; nothing was deleted";
                 Err(Status::conflict(&resource, name, why))
             }

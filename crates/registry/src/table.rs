@@ -13,6 +13,7 @@ use pawl_seal::{Plain, Seals, Transform};
 use crate::cache::Cache;
 use crate::decoding::Wanted;
 use crate::messages::Messages;
+use crate::showing;
 
 /// The root of all keys.
 pub const ROOT: &str = "/registry/";
@@ -47,6 +48,8 @@ pub struct Stored {
     pub select: Vec<String>,
     pub cache: Cache,
     pub(crate) messages: Arc<Messages>,
+    /// Its objects follow from others and are not stored.
+    pub(crate) derived: bool,
     /// What values pass on their way to and from the store; nothing where nothing is ever sealed.
     pub(crate) transform: Option<Transform>,
 }
@@ -183,6 +186,7 @@ impl Table {
             select: facts.select.clone(),
             cache: Cache::new(revision),
             messages: Arc::clone(&self.messages),
+            derived: facts.group == showing::GROUP && facts.plural == showing::UNREADABLE,
             transform: self.seals.as_ref().map(|seals| seals.transform(resource.group_resource())),
         });
         if !facts.is_virtual {

@@ -73,17 +73,17 @@ impl Storage {
             Ok(revision) => {
                 let _ = self.wait_for_written(revision).await;
                 // Where caches were loaded anew, the feed did not pass it.
-                self.turn(revision);
+                self.turn(table, revision);
             }
             Err(why) => {
                 tracing::warn!(%why, "a change of keys cannot be noted in the store");
-                self.turn(self.applied());
+                self.turn(table, self.applied());
             }
         }
     }
 
     /// The caches pass a turn.
-    pub(crate) fn turn(&self, revision: Revision) {
+    pub(crate) fn turn(&self, table: &Table, revision: Revision) {
         let turned = self.turning.take();
         if turned.is_empty() {
             return;
@@ -92,6 +92,7 @@ impl Storage {
         for (stored, entries) in turned {
             stored.cache.turn(entries, revision);
         }
+        self.show(table, revision);
     }
 
     /// What is to turn when the feed begins: everything that cannot be read, and what could not be when a server last looked.

@@ -132,6 +132,8 @@ impl Watcher {
                 return Err(expired(revision, began));
             }
             WatchStart::After(revision) if stored.cache.covers(revision) => WatchState::Live { cursor: revision },
+            // What follows from others has no history in the store.
+            WatchStart::After(revision) if stored.derived => return Err(expired(revision, began)),
             WatchStart::After(revision) => {
                 let hold = match storage.kv().watch(stored.prefix.clone().into(), revision).await {
                     Ok(hold) => Some(hold),
@@ -317,6 +319,7 @@ impl Watcher {
         let applied = self.storage.applied();
         let batch = match self.stored.cache.news(&self.scope, cursor) {
             News::Events(batch) => batch,
+            News::Lost if self.stored.derived => return self.end(expired(cursor, applied)),
             // The client is slow: the store remembers longer than the ring.
             News::Lost => {
                 self.state = WatchState::History(Past::at(cursor));

@@ -78,6 +78,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         admission: access::admission(&settings, &authorizers)?,
         liens: settings.gates.enabled("InUseProtection"),
         event_ttl: settings.event_ttl,
+        quarantine: settings.quarantine,
         services: pawl_registry::ServiceRanges {
             addresses: pawl_registry::AddressRange { base: settings.service_range.0, bits: settings.service_range.1 },
             node_ports: pawl_registry::PortRange { first: settings.node_ports.0, last: settings.node_ports.1 },
@@ -118,6 +119,8 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         ("watch-cache", Box::new(move || caches.following())),
     ]);
     let health = health.with_readiness("informer-sync", Box::new(move || roles::up_to_date(&lag)));
+    let told = Arc::clone(&registry);
+    let health = health.with_remark(Box::new(move || unreadable(&told)));
     let checks = encryption.iter().flat_map(Encryption::checks);
     let health = Arc::new(checks.fold(health, |health, (name, check)| health.with_service(name, check)));
     let limits = Limits {
@@ -226,6 +229,14 @@ pub async fn serve(settings: Settings, announce: impl FnOnce(&Running)) -> Resul
 /// Returns when there is nobody left to serve for; never, unless that was asked for.
 async fn orphaned(exit_with_parent: bool) {
     if exit_with_parent { parent::ended().await } else { std::future::pending().await }
+}
+
+/// How many objects cannot be read, if there are any.
+fn unreadable(registry: &Registry) -> Option<String> {
+    let table = registry.table();
+    let shown = table.find(pawl_registry::GROUP, "v1", pawl_registry::UNREADABLE)?;
+    let count = shown.stored.cache.len();
+    (count > 0).then(|| format!("{count} objects cannot be read: kubectl get {}", pawl_registry::UNREADABLE))
 }
 
 /// What `/version` says: a version that clients know, with our own in it.

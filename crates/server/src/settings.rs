@@ -59,6 +59,8 @@ pub struct Settings {
     pub request_timeout: Duration,
     pub min_watch_timeout: Duration,
     pub event_ttl: Duration,
+    /// How long what was removed unread is kept; zero where it is not.
+    pub quarantine: Duration,
     pub history: Duration,
     pub warnings: Vec<String>,
 }
@@ -183,6 +185,7 @@ impl Settings {
             mutating: count("max-mutating-requests-inflight")?,
             request_timeout: given.duration("request-timeout").map_err(flag)?,
             min_watch_timeout: Duration::from_secs(given.number("min-request-timeout").map_err(flag)?),
+            quarantine: given.duration("quarantine-ttl").map_err(flag)?,
             event_ttl: given.duration("event-ttl").map_err(flag)?,
             history: given.duration("history").map_err(flag)?,
             warnings,

@@ -59,6 +59,7 @@ impl World {
             admission: Chain::new(vec![Arc::new(NamespaceLifecycle)]),
             liens,
             event_ttl: Duration::ZERO,
+            quarantine: Duration::from_secs(3600),
             services: ServiceRanges {
                 addresses: AddressRange { base: [10, 0, 0, 0].into(), bits: 24 },
                 node_ports: PortRange { first: 30000, last: 32767 },

@@ -45,8 +45,13 @@ impl Stage {
             addresses: AddressRange { base: "10.0.0.0".parse().unwrap(), bits: 27 },
             node_ports: PortRange { first: 30000, last: 30049 },
         };
-        let settings =
-            Settings { admission: Chain::default(), liens: true, event_ttl: std::time::Duration::ZERO, services };
+        let settings = Settings {
+            admission: Chain::default(),
+            liens: true,
+            event_ttl: std::time::Duration::ZERO,
+            services,
+            quarantine: std::time::Duration::from_secs(3600),
+        };
         let (registry, revision) = Registry::open(store, seals, pawl_kinds::builtin(), settings).await.unwrap();
         let registry = Arc::new(registry);
         let follower = Arc::clone(&registry);

@@ -16,6 +16,7 @@ async fn registry(directory: &std::path::Path) -> Arc<Registry> {
         admission: pawl_admission::Chain::default(),
         liens: true,
         event_ttl: std::time::Duration::ZERO,
+        quarantine: std::time::Duration::ZERO,
         services,
     };
     let (registry, revision) = Registry::open(store, None, pawl_kinds::builtin(), settings).await.unwrap();

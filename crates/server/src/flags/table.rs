@@ -89,6 +89,7 @@ pub const FLAGS: &[Flag] = &[
     used("max-mutating-requests-inflight", "200", "writes answered at once; more are told to try again"),
     used("max-requests-inflight", "400", "reads answered at once; more are told to try again"),
     used("min-request-timeout", "1800", "seconds that a watch lasts at least, if its client does not say"),
+    used("quarantine-ttl", "168h0m0s", "how long what was deleted unread is kept and can be restored; 0 keeps nothing"),
     used("request-timeout", "1m0s", "how long a request may take"),
     used("secure-port", "6443", "the port to listen on; 0 takes a free one"),
     used("seed", "", "a file or directory of manifests that are applied before the server is ready"),

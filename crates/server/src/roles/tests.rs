@@ -19,7 +19,7 @@ async fn registry(directory: &std::path::Path, resources: &[Resource]) -> Arc<Re
         node_ports: PortRange { first: 30000, last: 32767 },
     };
     let admission = pawl_admission::Chain::default();
-    let settings = Settings { admission, liens: true, event_ttl: Duration::ZERO, services };
+    let settings = Settings { admission, liens: true, event_ttl: Duration::ZERO, services, quarantine: Duration::ZERO };
     let (registry, revision) = Registry::open(store, None, resources, settings).await.unwrap();
     let registry = Arc::new(registry);
     let follower = Arc::clone(&registry);
