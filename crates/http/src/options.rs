@@ -113,7 +113,7 @@ impl ListOptions {
             (None, None | Some(0)) => WatchStart::Initial { at_least: 0, bookmark: false },
             (_, Some(version)) => WatchStart::After(version),
         };
-        WatchRequest { scope: self.scope, selection: self.selection, start, bookmarks: self.bookmarks }
+        WatchRequest { scope: self.scope, selection: self.selection, start, bookmarks: self.bookmarks, tolerant: false }
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &mut Call) -> 
         },
         ("invalidobjects", _) => invalid_objects(api, served, call).await,
         ("binding", _) => binding::answer(api, call).await,
+        ("restore", _) => restore(api, served, call).await,
         ("eviction", _) => eviction::answer(api, served, call).await,
         ("token", _) => review::token(api, served, call).await,
         (name, _) => Err(Status::not_implemented(format!("the subresource {name:?} is not served yet"))),
@@ -73,4 +74,13 @@ async fn scale(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Respo
         }
     };
     call.reply(200, Value::Object(scale))
+}
+
+/// Brings back what was removed unread. The answer is what was kept of it.
+async fn restore(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Response<Body>, Status> {
+    // Nothing in the body means anything, as in a deletion.
+    api.body(call).await?;
+    call.cx.dry_run = WriteOptions::read(api, call, "CreateOptions")?.dry_run;
+    let entry = api.registry.restore(&call.cx, &call.info.name).await?;
+    api.object(call, served, &entry, 201)
 }
