@@ -151,7 +151,7 @@ async fn end(watcher: &mut Watcher) -> Status {
 }
 
 fn labels(text: &str) -> Selection {
-    Selection { labels: pawl_meta::selector::LabelSelector::parse(text).unwrap(), ..Selection::default() }
+    Selection::new(pawl_meta::selector::LabelSelector::parse(text).unwrap(), Default::default())
 }
 
 #[tokio::test(flavor = "multi_thread")]
