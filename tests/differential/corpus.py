@@ -83,7 +83,7 @@ def creates(s, kind, all, body):
         s.ask(f"create-yaml-{mode}", "POST", f"{dry}&fieldValidation={mode}", yaml(other) + "bogus: 1\nkind: %s\n" % kind.kind, "application/yaml")
     s.ask("create-empty", "POST", dry, {"apiVersion": kind.group_version, "kind": kind.kind})
     s.ask("create-bare", "POST", dry, {"metadata": {"name": fit(kind, "y")}})
-    s.ask("create-generated", "POST", dry, {**other, "metadata": {"generateName": "g-"}}, compare="head")
+    s.ask("create-generated", "POST", dry, {**other, "metadata": {"generateName": "g-"}}, compare="code")
     s.ask("create-name", "POST", dry, named(other, "Bad_Name"))
     s.ask("create-long", "POST", dry, named(other, "n" * 260))
     s.ask("create-kind", "POST", dry, {**other, "kind": "Other"})
@@ -159,11 +159,12 @@ def statuses(s, kind, one, body):
     there = one + "/status"
     status = {"apiVersion": kind.group_version, "kind": kind.kind, "metadata": {"name": body["metadata"]["name"]}, "status": kind.status}
     s.ask("status-get", "GET", there)
-    s.ask("status-put", "PUT", there + "?fieldManager=s", {**body, "status": kind.status})
-    s.ask("status-put-alone", "PUT", there + "?dryRun=All", status)
+    s.ask("status-put", "PUT", there + "?dryRun=All&fieldManager=s", meta({**body, "status": kind.status}, resourceVersion="@rv@"))
+    s.ask("status-put-unversioned", "PUT", there + "?dryRun=All", {**body, "status": kind.status})
+    s.ask("status-put-alone", "PUT", there + "?dryRun=All", meta(status, resourceVersion="@rv@"))
+    s.ask("status-labels", "PATCH", there + "?dryRun=All", {"metadata": {"labels": {"v": "1"}, "annotations": {"v": "1"}}}, MERGE)
     s.ask("status-finalizers", "PATCH", there + "?dryRun=All", {"metadata": {"finalizers": ["example.com/f"]}}, MERGE)
-    s.ask("status-merge", "PATCH", there + "?fieldManager=s", {"metadata": {"labels": {"viastatus": "1"}, "annotations": {"viastatus": "1"}},
-          "status": kind.status}, MERGE)
+    s.ask("status-merge", "PATCH", there + "?fieldManager=s", {"status": kind.status}, MERGE)
     s.ask("status-strategic", "PATCH", there, {"status": kind.status}, STRATEGIC)
     s.ask("status-json", "PATCH", there + "?dryRun=All", [{"op": "replace", "path": "/status", "value": {}}], PATCH)
     s.ask("status-apply", "PATCH", there + "?fieldManager=a&force=true", status, APPLY)

@@ -28,7 +28,7 @@ class Request:
         if body is not None:
             self.headers.setdefault("Content-Type", kind or "application/json")
             if not isinstance(body, (bytes, str)):
-                body = json.dumps(body)
+                body = json.dumps(body, separators=(",", ":"))
         self.body = body.encode() if isinstance(body, str) else body
 
     def mark(self):
@@ -80,7 +80,7 @@ class Evener:
     """Evens out what differs between two runs. One per scenario: of a version it is told whether it came up in it before."""
 
     def __init__(self, client):
-        self.own = f"{client.host}:{client.port}"
+        self.port = client.port
         self.versions = set()
 
     def answer(self, code, headers, data):
@@ -114,7 +114,7 @@ class Evener:
         if causes and "strict decoding error" not in body.get("message", ""):
             out["causes"] = [self.cause(c, body.get("message", "")) for c in causes]
         if details:
-            out["details"] = details
+            out["details"] = " ".join(f"{k}={v}" for k, v in sorted(details.items()))
         return out
 
     def cause(self, cause, message):
@@ -134,7 +134,7 @@ class Evener:
                 return sorted((self.even(item) for item in value), key=lambda item: json.dumps(item, sort_keys=True))
             return [self.even(item) for item in value]
         if not isinstance(value, dict):
-            return value
+            return "<port>" if value == self.port else value
         out = {}
         listed = "items" in value or "rows" in value
         for name, item in value.items():
@@ -154,7 +154,7 @@ class Evener:
         return out
 
     def text(self, text):
-        text = JWT.sub("<token>", UUID.sub("<uid>", text)).replace(self.own, "<server>")
+        text = JWT.sub("<token>", UUID.sub("<uid>", text)).replace(f":{self.port}", ":<port>")
         text = DUMP.sub('"<object>": ', text)
         text = VERSION.sub(lambda m: m.group(1) + "<rv>", text)
         return STAMP.sub(near, text)
