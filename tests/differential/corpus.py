@@ -28,7 +28,7 @@ class Scenario:
 
 
 def scenarios():
-    """Namespaces first, then all kinds, then the fields of all kinds."""
+    """Namespaces first, then the life of an object of each kind, then its values on creation and on update."""
     spaces = Scenario("spaces")
     for kind in KINDS:
         if kind.namespaced:
@@ -38,6 +38,8 @@ def scenarios():
         yield life(kind)
     for kind in KINDS:
         yield bad_values(kind)
+    for kind in KINDS:
+        yield changes(kind)
 
 
 def life(kind):
@@ -205,6 +207,36 @@ def bad_values(kind):
         for what, bad in wrong(value):
             s.ask(f"{label}-{what}", "POST", path, changed(base, place, bad))
     return s
+
+
+def changes(kind):
+    """Each value of an object that is there changed in turn, and each of its status."""
+    s = Scenario(kind.id + ".updates")
+    all, name = kind.path(kind.space), fit(kind, "u")
+    one = f"{all}/{name}"
+    base = kind.object(name)
+    s.ask("make", "POST", all, base, compare="code")
+    for place in places(kind.body):
+        for what, other in others(at(kind.body, place)):
+            s.ask(f"{'.'.join(map(str, place))}-{what}", "PUT", one + "?dryRun=All", meta(changed(base, place, other), resourceVersion="@rv@"))
+    if kind.status is not None:
+        full = {**base, "status": kind.status}
+        s.ask("status", "PATCH", one + "/status", {"status": kind.status}, MERGE, compare="code")
+        for place in places({"status": kind.status}):
+            for what, other in others(at(full, place)):
+                s.ask(f"{'.'.join(map(str, place))}-{what}", "PUT", one + "/status?dryRun=All", meta(changed(full, place, other), resourceVersion="@rv@"))
+    s.ask("end", "DELETE", one + "?gracePeriodSeconds=0", compare="code")
+    return s
+
+
+def others(value):
+    if isinstance(value, bool):
+        return [("gone", None), ("other", not value)]
+    if isinstance(value, int):
+        return [("other", value + 1), ("low", -1)]
+    if isinstance(value, str):
+        return [("gone", None), ("other", value + "x")]
+    return [("twice", value + value), ("empty", [])] if isinstance(value, list) else [("empty", {})]
 
 
 def places(value, here=()):
