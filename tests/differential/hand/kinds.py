@@ -1,7 +1,7 @@
 """What single kinds do: warnings, secrets, services, pods, status, nodes, claims; discovery."""
 import json
 
-from corpus import APPLY, MERGE, PATCH, STRATEGIC, Scenario
+from corpus import APPLY, MERGE, STRATEGIC, Scenario
 from hand.ground import CORE, APPS, MAPS, DRY, deployment, owner
 from objects import POD
 

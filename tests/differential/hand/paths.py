@@ -1,6 +1,6 @@
 """Paths and methods, old paths, protobuf."""
 import message
-from corpus import MERGE, PATCH, PROTOBUF, Scenario
+from corpus import MERGE, PROTOBUF, Scenario
 from hand.ground import CORE, APPS, MAPS, DRY
 
 

@@ -1,7 +1,7 @@
 """Selectors, lists, tokens that continue them, watches."""
 import base64
 
-from corpus import MERGE, PARTIAL, PARTIALS, PATCH, TABLE, Scenario
+from corpus import MERGE, PARTIAL, PARTIALS, TABLE, Scenario
 from hand.ground import CORE, MAPS
 from objects import POD, TEMPLATE
 

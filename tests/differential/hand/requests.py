@@ -2,7 +2,7 @@
 import json
 
 from corpus import APPLY, MERGE, PATCH, STRATEGIC, TABLE, Scenario
-from hand.ground import CORE, APPS, MAPS, DRY, YAML, owner
+from hand.ground import CORE, APPS, MAPS, DRY, owner
 
 
 def media_types():
