@@ -6,15 +6,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use pawl_auth::Authorizer;
+
 use crate::{
-    Authorizes, CertificateSubjectRestriction, Chain, DEFAULT_INGRESS_CLASS, DEFAULT_STORAGE_CLASS,
-    DefaultTolerationSeconds, NamespaceLifecycle, PersistentVolumeClaimResize, Plugin, Priority, RuntimeClass,
-    ServiceAccount, SignerPermission, StorageObjectInUseProtection, TaintNodesByCondition,
+    CertificateSubjectRestriction, Chain, DEFAULT_INGRESS_CLASS, DEFAULT_STORAGE_CLASS, DefaultTolerationSeconds,
+    NamespaceLifecycle, PersistentVolumeClaimResize, Plugin, Priority, RuntimeClass, ServiceAccount, SignerPermission,
+    StorageObjectInUseProtection, TaintNodesByCondition,
 };
 
 /// What plugins are made of.
 pub struct Dependencies {
-    pub authorizes: Arc<dyn Authorizes>,
+    pub authorizer: Arc<dyn Authorizer>,
     /// How long pods stay on a node that is not ready: `--default-not-ready-toleration-seconds`.
     pub not_ready_toleration_seconds: i64,
     /// How long pods stay on a node that is not reached: `--default-unreachable-toleration-seconds`.
@@ -69,8 +71,8 @@ const PLUGINS: &[(&str, Option<Build>)] = &[
     ("OwnerReferencesPermissionEnforcement", None),
     ("PersistentVolumeClaimResize", Some(|_| Arc::new(PersistentVolumeClaimResize))),
     ("RuntimeClass", Some(|_| Arc::new(RuntimeClass))),
-    ("CertificateApproval", Some(|deps| Arc::new(SignerPermission::to_approve(Arc::clone(&deps.authorizes))))),
-    ("CertificateSigning", Some(|deps| Arc::new(SignerPermission::to_sign(Arc::clone(&deps.authorizes))))),
+    ("CertificateApproval", Some(|deps| Arc::new(SignerPermission::to_approve(Arc::clone(&deps.authorizer))))),
+    ("CertificateSigning", Some(|deps| Arc::new(SignerPermission::to_sign(Arc::clone(&deps.authorizer))))),
     ("ClusterTrustBundleAttest", None),
     ("CertificateSubjectRestriction", Some(|_| Arc::new(CertificateSubjectRestriction))),
     ("DefaultIngressClass", Some(|_| Arc::new(DEFAULT_INGRESS_CLASS))),
@@ -138,7 +140,7 @@ mod tests {
 
     fn dependencies() -> Dependencies {
         Dependencies {
-            authorizes: Arc::new(Allowed::nothing()),
+            authorizer: Arc::new(Allowed::nothing()),
             not_ready_toleration_seconds: 300,
             unreachable_toleration_seconds: 300,
         }

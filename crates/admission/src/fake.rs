@@ -3,11 +3,12 @@
 use std::sync::Mutex;
 
 use futures::future::BoxFuture;
+use pawl_auth::{Authorizer, Decision, User};
 use pawl_meta::GroupResource;
 use pawl_meta::object::{Meta, Object};
 use serde_json::Value;
 
-use crate::{Attributes, Authorizes, Chain, Objects, Operation, Permission, Plugin};
+use crate::{Attributes, Chain, Objects, Operation, Plugin, Remarks};
 
 /// A request of alice, about an object `n` in the namespace `ns`.
 pub struct Request {
@@ -39,7 +40,8 @@ impl Request {
     pub fn mutate(&self, plugin: &dyn Plugin, object: Value, objects: &Stored) -> Result<Value, String> {
         let mut object = map(object);
         let old = self.old.clone().map(map);
-        let attributes = self.attributes(old.as_ref(), objects, &|_| {});
+        let (user, told) = (User::named("alice"), Told::default());
+        let attributes = self.attributes(&user, old.as_ref(), objects, &told);
         run(plugin.mutate(&attributes, &mut object)).map_err(|status| status.message)?;
         Ok(Value::Object(object))
     }
@@ -47,7 +49,8 @@ impl Request {
     pub fn validate(&self, plugin: &dyn Plugin, object: Value, objects: &Stored) -> Result<(), String> {
         let object = map(object);
         let old = self.old.clone().map(map);
-        let attributes = self.attributes(old.as_ref(), objects, &|_| {});
+        let (user, told) = (User::named("alice"), Told::default());
+        let attributes = self.attributes(&user, old.as_ref(), objects, &told);
         run(plugin.validate(&attributes, Some(&object))).map_err(|status| status.message)
     }
 
@@ -60,32 +63,32 @@ impl Request {
     ) -> (Result<(), String>, Vec<String>) {
         let object = object.cloned().map(map);
         let old = self.old.clone().map(map);
-        let warnings = Mutex::new(Vec::new());
-        let warn = |text| warnings.lock().unwrap().push(text);
-        let attributes = self.attributes(old.as_ref(), objects, &warn);
+        let (user, told) = (User::named("alice"), Told::default());
+        let attributes = self.attributes(&user, old.as_ref(), objects, &told);
         let result = run(chain.validate(&attributes, object.as_ref())).map_err(|status| status.message);
-        (result, warnings.into_inner().unwrap())
+        (result, told.0.into_inner().unwrap())
     }
 
     fn attributes<'a>(
         &'a self,
+        user: &'a User,
         old: Option<&'a Object>,
         objects: &'a Stored,
-        warn: &'a (dyn Fn(String) + Sync),
+        remarks: &'a Told,
     ) -> Attributes<'a> {
         Attributes {
             operation: self.operation,
             resource: &self.resource,
+            version: "v1",
             kind: "",
             subresource: self.subresource,
             namespace: self.namespace,
             name: self.name,
-            user: "alice",
-            groups: &[],
+            user,
             dry_run: false,
             old,
             objects,
-            warn,
+            remarks,
         }
     }
 }
@@ -142,15 +145,28 @@ impl Allowed {
     }
 }
 
-impl Authorizes for Allowed {
-    fn allows(&self, permission: &Permission<'_>) -> bool {
-        self.0.iter().any(|(verb, name)| {
-            let groups: &[String] = &[];
-            let (group, resource) = ("certificates.k8s.io", "signers");
-            let (user, subresource, namespace) = ("alice", "", "");
-            *permission == Permission { user, groups, verb, group, resource, subresource, namespace, name }
-        })
+impl Authorizer for Allowed {
+    fn authorize(&self, asked: &pawl_auth::Attributes<'_>) -> Decision {
+        let about = (asked.user.name.as_str(), asked.api_group, asked.resource, asked.subresource, asked.namespace);
+        let is_signer = about == ("alice", "certificates.k8s.io", "signers", "", "");
+        let reason = String::new();
+        match is_signer && self.0.contains(&(asked.verb, asked.name)) {
+            true => Decision::Allow { reason },
+            false => Decision::NoOpinion { reason },
+        }
     }
+}
+
+/// What was said beside the answer.
+#[derive(Default)]
+pub struct Told(Mutex<Vec<String>>);
+
+impl Remarks for Told {
+    fn warn(&self, text: String) {
+        self.0.lock().unwrap().push(text);
+    }
+
+    fn note(&self, _: &'static str, _: &str) {}
 }
 
 fn find(all: &[(GroupResource, Object)], group: &str, resource: &str, namespace: &str, name: &str) -> Option<Object> {

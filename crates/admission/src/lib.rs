@@ -2,7 +2,7 @@
 //!
 //! Owns the chain and the plugins. A plugin sees one request with its old and new object; mutating ones run first, in the
 //! order of the chain, then validating ones. It reads other objects through [`Objects`], asks who may do what through
-//! [`Authorizes`], and writes nothing itself.
+//! [`pawl_auth::Authorizer`], and writes nothing itself.
 
 mod chain;
 #[cfg(test)]
@@ -13,6 +13,7 @@ mod certificate_subject_restriction;
 mod default_class;
 mod default_toleration_seconds;
 mod namespace_lifecycle;
+mod no_escalation;
 mod persistent_volume_claim_resize;
 mod priority;
 mod privileged_containers;
@@ -26,6 +27,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use pawl_auth::User;
 use pawl_meta::object::{Meta, Object};
 use pawl_meta::{GroupResource, Status};
 
@@ -34,6 +36,7 @@ pub use chain::{Dependencies, chain};
 pub use default_class::{DEFAULT_INGRESS_CLASS, DEFAULT_STORAGE_CLASS, DefaultClass};
 pub use default_toleration_seconds::DefaultTolerationSeconds;
 pub use namespace_lifecycle::NamespaceLifecycle;
+pub use no_escalation::NoEscalation;
 pub use persistent_volume_claim_resize::PersistentVolumeClaimResize;
 pub use priority::Priority;
 pub use privileged_containers::NoPrivilegedContainers;
@@ -55,20 +58,29 @@ pub enum Operation {
 pub struct Attributes<'a> {
     pub operation: Operation,
     pub resource: &'a GroupResource,
+    /// The version of the resource in which the request speaks of it.
+    pub version: &'a str,
     pub kind: &'a str,
     pub subresource: &'a str,
     pub namespace: &'a str,
     /// Empty while a name is still to be generated.
     pub name: &'a str,
-    pub user: &'a str,
-    pub groups: &'a [String],
+    pub user: &'a User,
     pub dry_run: bool,
     /// The object before the request; of one that is deleted often its metadata only.
     pub old: Option<&'a Object>,
     /// What else there is.
     pub objects: &'a dyn Objects,
-    /// Tells the client something, beside the answer.
-    pub warn: &'a (dyn Fn(String) + Sync),
+    /// Where remarks go.
+    pub remarks: &'a dyn Remarks,
+}
+
+/// What is said beside the answer. Remarks on an attempt to write that came too late are dropped with it.
+pub trait Remarks: Sync {
+    /// Tells the client something.
+    fn warn(&self, text: String);
+    /// Tells the audit log something.
+    fn note(&self, key: &'static str, text: &str);
 }
 
 impl Attributes<'_> {
@@ -119,25 +131,6 @@ impl dyn Objects + '_ {
             None => self.get_fresh(group, resource, namespace, name).await,
         }
     }
-}
-
-/// What somebody would have to be allowed beside the request itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Permission<'a> {
-    pub user: &'a str,
-    pub groups: &'a [String],
-    pub verb: &'a str,
-    pub group: &'a str,
-    pub resource: &'a str,
-    pub subresource: &'a str,
-    /// Empty at the cluster scope.
-    pub namespace: &'a str,
-    pub name: &'a str,
-}
-
-/// Who may do what, for plugins that guard more than the request says.
-pub trait Authorizes: Send + Sync {
-    fn allows(&self, permission: &Permission<'_>) -> bool;
 }
 
 /// What a plugin will have said: nothing, or why the request is refused.
@@ -193,7 +186,7 @@ impl Chain {
             plugin.validate(attributes, object).await?;
         }
         for text in object.map(|object| not_enforced::warnings(attributes, object)).unwrap_or_default() {
-            (attributes.warn)(text);
+            attributes.remarks.warn(text);
         }
         Ok(())
     }

@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use pawl_auth::{Attributes as Asked, Authorizer};
 use pawl_meta::object::{Object, at};
 use pawl_meta::{Status, go, read};
 use serde_json::Value;
 
-use crate::{Attributes, Authorizes, Operation, Permission, Plugin, Verdict};
+use crate::{Attributes, Operation, Plugin, Verdict};
 
 /// The API group of certificate signing requests.
 pub const GROUP: &str = "certificates.k8s.io";
@@ -16,7 +17,7 @@ pub const REQUESTS: &str = "certificatesigningrequests";
 /// Guards one step on the way to a certificate.
 pub struct SignerPermission {
     step: Step,
-    authorizes: Arc<dyn Authorizes>,
+    authorizer: Arc<dyn Authorizer>,
 }
 
 struct Step {
@@ -29,17 +30,17 @@ struct Step {
 
 impl SignerPermission {
     /// The plugin `CertificateApproval`.
-    pub fn to_approve(authorizes: Arc<dyn Authorizes>) -> Self {
+    pub fn to_approve(authorizer: Arc<dyn Authorizer>) -> Self {
         let step =
             Step { plugin: "CertificateApproval", subresource: "approval", verb: "approve", is_taken: |_, _| true };
-        Self { step, authorizes }
+        Self { step, authorizer }
     }
 
     /// The plugin `CertificateSigning`.
-    pub fn to_sign(authorizes: Arc<dyn Authorizes>) -> Self {
+    pub fn to_sign(authorizer: Arc<dyn Authorizer>) -> Self {
         let is_taken = |old: Option<&Object>, new: Option<&Object>| old.map(signed) != new.map(signed);
         let step = Step { plugin: "CertificateSigning", subresource: "status", verb: "sign", is_taken };
-        Self { step, authorizes }
+        Self { step, authorizer }
     }
 
     fn check(&self, attributes: &Attributes<'_>, object: Option<&Object>) -> Result<(), Status> {
@@ -63,16 +64,8 @@ impl SignerPermission {
     fn is_allowed(&self, attributes: &Attributes<'_>, signer: &str) -> bool {
         let domain = signer.split('/').next().unwrap_or_default();
         [signer, &format!("{domain}/*")].into_iter().any(|name| {
-            self.authorizes.allows(&Permission {
-                user: attributes.user,
-                groups: attributes.groups,
-                verb: self.step.verb,
-                group: GROUP,
-                resource: "signers",
-                subresource: "",
-                namespace: "",
-                name,
-            })
+            let asked = Asked { name, ..Asked::resource(attributes.user, self.step.verb, GROUP, "signers") };
+            self.authorizer.authorize(&asked).is_allowed()
         })
     }
 }

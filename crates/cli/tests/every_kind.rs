@@ -10,6 +10,8 @@ mod server;
 use std::collections::BTreeSet;
 
 use futures::StreamExt;
+use http::Request;
+use http::header::CONTENT_TYPE;
 use kinds::{Errors, Kind, Sample, paths, without};
 use pawl_kinds::builtin;
 use serde_json::{Value, json};
@@ -119,4 +121,83 @@ fn errors(answer: &Answer) -> Errors {
         }
         code => Errors::Code(code),
     }
+}
+
+/// Wherever a body is taken, on whatever path and however it is written, what does not belong into it is refused for who asks
+/// for that. A misspelt option of an eviction would otherwise delete the pod.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_route_that_takes_a_body_looks_at_its_fields() {
+    let (place, server) = start().await;
+    let client = place.client(Protocol::Http2);
+    let (mut routes, mut wrong) = (0, Vec::new());
+    for kind in kinds::read() {
+        let object = kind.whole(&kind.least);
+        let collection = kind.collection();
+        let own = format!("{collection}/{}", object["metadata"]["name"].as_str().unwrap_or_default());
+        if !kind.resource.facts.is_virtual {
+            client.post(&collection, &object).await.unwrap();
+        }
+        for (path, verb, sends) in writes(&kind, &collection, &own, &object) {
+            for (method, content_type, body) in odd_bodies(&verb, &sends) {
+                let uri = format!("{path}?fieldValidation=Strict&fieldManager=m");
+                let head = Request::builder().method(method).uri(uri).header(CONTENT_TYPE, content_type);
+                let answer = client.send(head, body.into()).await.unwrap();
+                let told = String::from_utf8_lossy(&answer.body).into_owned();
+                routes += 1;
+                let twice = told.contains("duplicate field") || told.contains("already set in map");
+                if !matches!(answer.code, 400 | 422) || !twice || !told.contains("unknown field") {
+                    wrong.push(format!("{verb} {content_type} {path}\n  {} {told}", answer.code));
+                }
+            }
+        }
+        if !kind.resource.facts.is_virtual {
+            client.delete(&own).await.unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {routes}\n{}", wrong.len(), wrong.join("\n"));
+    assert!(routes > 500, "{routes}");
+    server.assert_no_panic();
+}
+
+/// Every way to write to a kind: where, with which verb, and an object of the kind that is sent there.
+fn writes(kind: &Kind, collection: &str, own: &str, object: &Value) -> Vec<(String, String, Value)> {
+    let mut all = Vec::new();
+    let facts = &kind.resource.facts;
+    let has = |verbs: &[String], verb: &str| verbs.iter().any(|v| v == verb);
+    for verb in ["create", "update", "patch"] {
+        if has(&facts.verbs, verb) {
+            let path = if verb == "create" { collection } else { own };
+            all.push((path.to_owned(), verb.to_owned(), object.clone()));
+        }
+        for subresource in facts.sub.iter().filter(|s| has(&s.verbs, verb)) {
+            let sends = match subresource.name.as_str() {
+                "eviction" => json!({"apiVersion": "policy/v1", "kind": "Eviction"}),
+                "binding" => json!({"apiVersion": "v1", "kind": "Binding", "target": {"name": "n"}}),
+                "token" => json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}),
+                "scale" => json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {}}),
+                // These are not for us to read.
+                "exec" | "attach" | "portforward" | "proxy" => continue,
+                _ => object.clone(),
+            };
+            all.push((format!("{own}/{}", subresource.name), verb.to_owned(), sends));
+        }
+    }
+    all
+}
+
+/// An object in every encoding that is text, with a field that nobody knows and one that stands twice.
+fn odd_bodies(verb: &str, object: &Value) -> Vec<(&'static str, &'static str, String)> {
+    if verb == "patch" {
+        let odd = r#"{"zzUnknown":1,"zzUnknown":2}"#;
+        let listed = r#"[{"op":"add","path":"/zzUnknown","value":1,"value":2}]"#;
+        return vec![
+            ("PATCH", "application/merge-patch+json", odd.to_owned()),
+            ("PATCH", "application/strategic-merge-patch+json", odd.to_owned()),
+            ("PATCH", "application/json-patch+json", listed.to_owned()),
+        ];
+    }
+    let method = if verb == "create" { "POST" } else { "PUT" };
+    let text = object.to_string();
+    let odd = format!("{{\"zzUnknown\":1,\"kind\":{},{}", object["kind"], text.strip_prefix('{').unwrap());
+    vec![(method, "application/json", odd.clone()), (method, "application/yaml", odd)]
 }

@@ -7,8 +7,8 @@ use pawl_deletion::{DeleteOptions, Preconditions, Propagation};
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{GroupVersion, Status};
 use pawl_registry::{
-    Context, CreateRequest, DeleteRequest, Encoding, Entry, FieldValidation, PatchKind, PatchRequest, Registry, Served,
-    UpdateRequest, User,
+    Change, Context, CreateRequest, DeleteRequest, Entry, FieldValidation, PatchKind, PatchRequest, Registry, Sent,
+    Served, UpdateRequest, User,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -131,16 +131,16 @@ impl Actor {
         mut edit: impl FnMut(&mut Object) + Send,
     ) -> Result<Outcome, Status> {
         let resource = served.resource.group_resource();
-        let change = |old: Option<&Object>| match old {
-            Some(old) if old.uid() == uid => {
-                let mut new = old.clone();
-                edit(&mut new);
-                Ok(new)
-            }
+        let change = |old: &Object| {
             // The object that was meant is gone, whoever has its name now.
-            _ => Err(Status::not_found(&resource, place.1)),
+            if old.uid() != uid {
+                return Err(Status::not_found(&resource, place.1));
+            }
+            let mut new = old.clone();
+            edit(&mut new);
+            Ok(new)
         };
-        let request = UpdateRequest::new(place, subresource, change);
+        let request = UpdateRequest::new(place, subresource, Change::own(change));
         judge(self.registry.update(&self.context(MANAGER), served, request).await.map(|_| ()))
     }
 
@@ -148,7 +148,7 @@ impl Actor {
     pub async fn create(&self, served: &Served, namespace: &str, object: &Value) -> Result<Outcome, Status> {
         let cx = self.context(MANAGER);
         let body = object.to_string();
-        let object = self.registry.decode(&cx, served, Encoding::Json, body.as_bytes(), FieldValidation::Ignore)?;
+        let object = self.registry.decode(&cx, served, Sent::own(body.as_bytes()))?;
         let request = CreateRequest { namespace: namespace.to_owned(), object, tracked: false };
         match self.registry.create(&cx, served, request).await {
             Err(status) if status.reason == "AlreadyExists" => Ok(Outcome::Changed),

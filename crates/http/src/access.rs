@@ -112,7 +112,7 @@ fn becomes_websocket(headers: &HeaderMap) -> bool {
 
 pub(crate) fn attributes<'a>(user: &'a User, info: &'a RequestInfo) -> Attributes<'a> {
     if !info.is_resource {
-        return Attributes::path(user, &info.verb, &info.path);
+        return Attributes::path(user, info.verb.as_str(), &info.path);
     }
     Attributes {
         api_version: &info.version,
@@ -120,7 +120,7 @@ pub(crate) fn attributes<'a>(user: &'a User, info: &'a RequestInfo) -> Attribute
         name: &info.name,
         namespace: &info.namespace,
         path: &info.path,
-        ..Attributes::resource(user, &info.verb, &info.group, &info.resource)
+        ..Attributes::resource(user, info.verb.as_str(), &info.group, &info.resource)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The way of a request: one ordered chain of filters, then the handler of its verb.
 
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
@@ -25,7 +26,7 @@ use crate::negotiation::{self, Accepted, Media};
 use crate::places::{self, Held, Places};
 use crate::query::Query;
 use crate::render;
-use crate::request::{RequestInfo, host_problem};
+use crate::request::{RequestInfo, Verb, host_problem};
 use crate::request_log::Line;
 use crate::respond;
 use crate::target::Target;
@@ -119,14 +120,23 @@ pub struct Api {
     pub(crate) places: Places,
 }
 
-/// A request whose sender is known and who may do what it asks for.
-pub(crate) struct Call {
+/// What the head of a request says.
+pub(crate) struct Asked {
     pub info: Arc<RequestInfo>,
+    /// What it is about: found once, decided on, and then done.
+    pub target: Target,
     pub query: Query,
     pub headers: HeaderMap,
+    pub method: Method,
+}
+
+/// A request whose sender is known and who may do what it asks for.
+pub(crate) struct Call {
+    asked: Asked,
+    /// The form of the answer, for who asks for objects.
+    pub accepted: Accepted,
     pub body: Arriving,
     pub cx: Context,
-    pub method: Method,
     pub trail: Option<Arc<Trail>>,
     /// What the connection holds of places.
     pub connection: Arc<AtomicUsize>,
@@ -180,14 +190,17 @@ impl Api {
         let accepted = negotiation::for_errors(&parts.headers, &query);
         let head = parts.method == Method::HEAD;
         let measured = Arc::clone(&info);
-        let labels = Labels::of(&self.registry.table(), &measured);
+        let target = Target::find(&self.registry.table(), &info, &parts.method);
+        let labels = Labels::of(&target, &measured);
         let in_flight = self.metrics.start(&measured, &labels);
         let audit_id = audit_id(&parts.headers);
         // Over HTTP/2 the URI names the host too.
         let uri = parts.uri.path_and_query().map(ToString::to_string).filter(|_| self.audit.is_some());
         let uri = uri.unwrap_or_default();
         let origin = Origin { audit_id: &audit_id, uri: &uri, peer };
-        let result = self.admit(parts.method, parts.headers, info, query, body, &origin).await;
+        let result = self
+            .admit(Asked { info, target, query, method: parts.method, headers: parts.headers }, body, &origin)
+            .await;
         let mut response = match result {
             Ok(response) => response,
             Err(status) => respond::status(&status, accepted),
@@ -200,36 +213,30 @@ impl Api {
         }
         self.metrics.finish(in_flight, &measured, &labels, response.status().as_u16(), started);
         if let Some(line) = line {
-            line.finish(&measured.verb, &audit_id, peer, response.status().as_u16(), started);
+            line.finish(measured.verb.as_str(), &audit_id, peer, response.status().as_u16(), started);
         }
         response
     }
 
-    async fn admit(
-        &self,
-        method: Method,
-        headers: HeaderMap,
-        info: Arc<RequestInfo>,
-        query: Query,
-        body: Incoming,
-        origin: &Origin<'_>,
-    ) -> Result<Response<Body>, Status> {
-        let sender = self.access.authenticate(&headers, origin.peer).inspect_err(|_| {
+    async fn admit(&self, asked: Asked, body: Incoming, origin: &Origin<'_>) -> Result<Response<Body>, Status> {
+        let Asked { info, headers, .. } = &asked;
+        let sender = self.access.authenticate(headers, origin.peer).inspect_err(|_| {
             if let Some(audit) = &self.audit {
-                audit.refused(&info, &headers, origin);
+                audit.refused(info, headers, origin);
             }
         })?;
-        let acting = self.access.impersonate(&sender, &headers, &info);
+        let acting = self.access.impersonate(&sender, headers, info);
         let trail = self.audit.as_ref().and_then(|audit| {
             let acting_as = acting.as_ref().ok().and_then(Option::as_ref);
-            Trail::start(audit, &sender, acting_as, &info, &headers, origin)
+            Trail::start(audit, &sender, acting_as, info, headers, origin)
         });
         let long_running = info.is_long_running();
         let result = match acting {
             Ok(acting) => {
                 let cx = Context::new(acting.unwrap_or(sender));
                 let (body, connection) = (Arriving::Coming(body), Arc::clone(&origin.peer.places));
-                self.serve(Call { info, query, headers, body, cx, method, trail: trail.clone(), connection }).await
+                let accepted = Accepted::default();
+                self.serve(Call { asked, accepted, body, cx, trail: trail.clone(), connection }).await
             }
             Err(status) => Err(status),
         };
@@ -270,7 +277,7 @@ impl Api {
                 tokio::runtime::Handle::current().block_on(self.within(timeout, self.resource(served, call)))
             })
         };
-        let mut response = match result {
+        let response = match result {
             // What is long is an answer like every other.
             Err(status) if status.message.len() > SMALL_ANSWER => {
                 respond::status(&status, negotiation::for_errors(&call.headers, &call.query))
@@ -281,8 +288,7 @@ impl Api {
             Body::Full(bytes) if bytes.len() > SMALL_ANSWER => Some(self.places.answer(&call.cx.user, bytes.len())?),
             _ => None,
         };
-        response.extensions_mut().insert(Arc::new(Holding { _place: place, _room: room, _answer: answer }));
-        Ok(response)
+        Ok(response.map(|body| body.holding(Holding { _place: place, _room: room, _answer: answer })))
     }
 
     /// Answers what is no resource. Whether the server is well is told whoever fills it up.
@@ -291,9 +297,8 @@ impl Api {
             return Ok(response);
         }
         let place = self.places.take(&call.cx.user, &call.info, &call.connection)?;
-        let mut response = handlers::documents::answer(self, call).await?;
-        response.extensions_mut().insert(Arc::new(Holding { _place: place, _room: None, _answer: None }));
-        Ok(response)
+        let response = handlers::documents::answer(self, call).await?;
+        Ok(response.map(|body| body.holding(Holding { _place: place, _room: None, _answer: None })))
     }
 
     async fn within(
@@ -311,9 +316,8 @@ impl Api {
     }
 
     async fn dispatch(&self, mut call: Call) -> Result<Response<Body>, Status> {
-        let target = Target::find(&self.registry.table(), &call.info, &call.method);
         self.access.decide(&call.cx.user, &call.info, call.trail.as_deref())?;
-        let result = match target {
+        let result = match call.target.clone() {
             Target::Resource(served) => self.carry_out(&served, &mut call).await,
             Target::Document => self.document(&call).await,
             Target::Nothing(absence) => absence.answer(),
@@ -339,19 +343,23 @@ impl Api {
         if let Some(warning) = &served.resource.facts.warning {
             call.cx.warn(warning.clone());
         }
+        // What leads to a node is not for us to write.
+        if !call.info.leads_to_node() {
+            call.accepted = negotiation::negotiate(&call.headers, call.query.get("pretty"))?;
+        }
         if !call.info.subresource.is_empty() {
             return handlers::subresource::answer(self, served, call).await;
         }
-        match call.info.verb.as_str() {
-            "get" => handlers::get::answer(self, served, call).await,
-            "list" => handlers::list::answer(self, served, call).await,
-            "watch" => handlers::watch::answer(self, served, call).await,
-            "create" => handlers::create::answer(self, served, call).await,
-            "update" => handlers::update::answer(self, served, call).await,
-            "patch" => handlers::patch::answer(self, served, call).await,
-            "delete" => handlers::delete::answer(self, served, call).await,
-            "deletecollection" => handlers::deletecollection::answer(self, served, call).await,
-            _ => Err(Status::method_not_allowed()),
+        match call.info.verb {
+            Verb::Get => handlers::get::answer(self, served, call).await,
+            Verb::List => handlers::list::answer(self, served, call).await,
+            Verb::Watch => handlers::watch::answer(self, served, call).await,
+            Verb::Create => handlers::create::answer(self, served, call).await,
+            Verb::Update => handlers::update::answer(self, served, call).await,
+            Verb::Patch => handlers::patch::answer(self, served, call).await,
+            Verb::Delete => handlers::delete::answer(self, served, call).await,
+            Verb::DeleteCollection => handlers::deletecollection::answer(self, served, call).await,
+            Verb::Other(_) => Err(Status::method_not_allowed()),
         }
     }
 
@@ -406,7 +414,7 @@ impl Api {
         }
         let pieces = pieces.freeze();
         if let Some(trail) = &call.trail {
-            trail.requested(&call.headers, &pieces, call.info.verb == "patch");
+            trail.requested(&call.headers, &pieces, call.info.verb == Verb::Patch);
         }
         Ok((pieces, room))
     }
@@ -419,19 +427,14 @@ impl Api {
         entry: &pawl_registry::Entry,
         code: u16,
     ) -> Result<Response<Body>, Status> {
-        let accepted = negotiation::negotiate(&call.headers, call.query.get("pretty"))?;
         let include = render::IncludeObject::parse(call.query.get("includeObject"));
-        let bytes = render::object(served, entry, accepted, include)?;
-        Ok(respond::with(code, accepted.media.content_type(), Body::Full(bytes)))
-    }
-
-    pub(crate) fn accepted(&self, call: &Call) -> Result<Accepted, Status> {
-        negotiation::negotiate(&call.headers, call.query.get("pretty"))
+        let bytes = render::object(served, entry, call.accepted, include)?;
+        Ok(respond::with(code, call.accepted.media.content_type(), Body::Full(bytes)))
     }
 }
 
 /// What a request holds until its answer has been sent.
-pub(crate) struct Holding {
+pub struct Holding {
     _place: Held,
     _room: Option<Held>,
     _answer: Option<Held>,
@@ -445,7 +448,7 @@ pub(crate) fn can_block() -> bool {
 
 /// How much the object has that a request changes.
 fn stored_weight(served: &Served, info: &RequestInfo) -> usize {
-    if info.name.is_empty() || !matches!(info.verb.as_str(), "update" | "patch") {
+    if info.name.is_empty() || !matches!(info.verb, Verb::Update | Verb::Patch) {
         return 0;
     }
     let namespace = if served.resource.facts.namespaced { info.namespace.as_str() } else { "" };
@@ -458,11 +461,18 @@ fn audit_id(headers: &HeaderMap) -> String {
     given.map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned)
 }
 
+impl Deref for Call {
+    type Target = Asked;
+
+    fn deref(&self) -> &Asked {
+        &self.asked
+    }
+}
+
 impl Call {
     /// An object that is not stored, in the form that the client asked for.
     pub(crate) fn reply(&self, code: u16, object: Value) -> Result<Response<Body>, Status> {
-        let accepted = negotiation::negotiate(&self.headers, self.query.get("pretty"))?;
-        let (body, content_type) = render::document(&render::formed(object, accepted)?, accepted);
+        let (body, content_type) = render::document(&render::formed(object, self.accepted)?, self.accepted);
         Ok(respond::with(code, content_type, Body::Full(body)))
     }
 

@@ -154,10 +154,8 @@ impl Trail {
     pub(crate) fn note(&self, result: &Result<Response<Body>, Status>, long_running: bool) {
         match result {
             Ok(response) => {
-                self.answered(response.status().as_u16(), || match response.body() {
-                    Body::Full(bytes) => serde_json::from_slice(bytes).ok(),
-                    _ => None,
-                });
+                let body = || serde_json::from_slice(response.body().whole()?).ok();
+                self.answered(response.status().as_u16(), body);
                 if long_running {
                     self.write(Stage::ResponseStarted);
                 }

@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -17,6 +16,24 @@ pub enum Body {
     Empty,
     Full(Bytes),
     Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+    /// With what its request holds until all of it has been sent.
+    Held(Box<(Body, Holding)>),
+}
+
+impl Body {
+    /// The same, holding something until it has been sent.
+    pub(crate) fn holding(self, what: Holding) -> Self {
+        Self::Held(Box::new((self, what)))
+    }
+
+    /// The bytes, where they are all there.
+    pub(crate) fn whole(&self) -> Option<&Bytes> {
+        match self {
+            Self::Full(bytes) => Some(bytes),
+            Self::Held(held) => held.0.whole(),
+            Self::Empty | Self::Stream(_) => None,
+        }
+    }
 }
 
 impl From<Vec<u8>> for Body {
@@ -45,6 +62,7 @@ impl http_body::Body for Body {
                 Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
             }
             Self::Stream(stream) => stream.as_mut().poll_next(cx).map(|next| next.map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Held(held) => Pin::new(&mut held.0).poll_frame(cx),
         }
     }
 
@@ -53,6 +71,7 @@ impl http_body::Body for Body {
             Self::Empty => true,
             Self::Full(bytes) => bytes.is_empty(),
             Self::Stream(_) => false,
+            Self::Held(held) => held.0.is_end_stream(),
         }
     }
 
@@ -61,6 +80,7 @@ impl http_body::Body for Body {
             Self::Empty => SizeHint::with_exact(0),
             Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Self::Stream(_) => SizeHint::default(),
+            Self::Held(held) => held.0.size_hint(),
         }
     }
 }
@@ -68,20 +88,16 @@ impl http_body::Body for Body {
 /// A body on its way to the client.
 pub(crate) struct Sending {
     body: Body,
-    /// What its request holds.
-    _holding: Option<Arc<Holding>>,
     /// Tells the connection that something is under way, and that it moves.
     open: Open,
 }
 
 impl Sending {
-    /// Takes what the request of an answer holds along with its body.
-    pub fn of(mut response: Response<Body>, mut open: Open) -> Response<Self> {
-        let holding = response.extensions_mut().remove::<Arc<Holding>>();
-        if holding.is_some() {
+    pub fn of(response: Response<Body>, mut open: Open) -> Response<Self> {
+        if matches!(response.body(), Body::Held(_)) {
             open.expect_reading();
         }
-        response.map(|body| Self { body, _holding: holding, open })
+        response.map(|body| Self { body, open })
     }
 }
 

@@ -9,7 +9,8 @@ use prometheus::{
 use pawl_registry::Table;
 use serde_json::Value;
 
-use crate::request::RequestInfo;
+use crate::request::{RequestInfo, Verb};
+use crate::target::Target;
 
 pub struct Metrics {
     registry: Registry,
@@ -140,16 +141,16 @@ impl Metrics {
 
     pub fn finish(&self, in_flight: InFlight, info: &RequestInfo, labels: &Labels<'_>, code: u16, started: Instant) {
         let long_running = info.is_long_running();
-        let verb = match info.verb.as_str() {
-            "create" => "POST",
-            "update" => "PUT",
-            "patch" => "PATCH",
-            "delete" => "DELETE",
-            "deletecollection" => "DELETECOLLECTION",
-            "list" => "LIST",
-            "watch" => "WATCH",
-            "get" => "GET",
-            _ => "other",
+        let verb = match info.verb {
+            Verb::Create => "POST",
+            Verb::Update => "PUT",
+            Verb::Patch => "PATCH",
+            Verb::Delete => "DELETE",
+            Verb::DeleteCollection => "DELETECOLLECTION",
+            Verb::List => "LIST",
+            Verb::Watch => "WATCH",
+            Verb::Get => "GET",
+            Verb::Other(_) => "other",
         };
         let [group, version, resource, subresource, scope] = labels.0;
         let mut buffer = [0u8; 3];
@@ -194,12 +195,8 @@ impl Metrics {
 pub struct Labels<'i>([&'i str; 5]);
 
 impl<'i> Labels<'i> {
-    pub fn of(table: &Table, info: &'i RequestInfo) -> Self {
-        let is_served = || {
-            let served = table.find(&info.group, &info.version, &info.resource)?;
-            (info.subresource.is_empty() || served.resource.subresource(&info.subresource).is_some()).then_some(())
-        };
-        if !info.is_resource || is_served().is_none() {
+    pub(crate) fn of(target: &Target, info: &'i RequestInfo) -> Self {
+        if !matches!(target, Target::Resource(_)) {
             return Self([""; 5]);
         }
         let scope = match (info.name.is_empty(), info.namespace.is_empty()) {

@@ -162,6 +162,9 @@ pub fn for_errors(headers: &HeaderMap, query: &Query) -> Accepted {
 /// The media type for an error: who asks for a form of objects gets no error in its media type.
 pub fn error_media(headers: &HeaderMap) -> Media {
     let header = accept(headers);
+    if is_usual(&header) {
+        return Media::Json;
+    }
     let found = clauses(&header).into_iter().filter(|c| c.weight > 0.0 && c.param("as").is_empty());
     found.filter_map(|clause| clause.media()).next().unwrap_or_default()
 }

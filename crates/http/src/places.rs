@@ -29,7 +29,7 @@ pub(crate) struct Pool {
 }
 
 /// What somebody holds of a pool, until it is dropped.
-pub(crate) struct Held {
+pub struct Held {
     pool: Arc<Pool>,
     /// Whose share it is of, where that is counted.
     who: Option<u64>,

@@ -1,16 +1,87 @@
 //! What a request asks for, read from its method and path. Nothing here knows what is served: `target` finds that out.
 
+use std::borrow::Cow;
+
 use http::header::HOST;
 use http::{Method, Request, Version};
 
 use crate::query::Query;
 
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Get,
+    List,
+    Watch,
+    Create,
+    Update,
+    Patch,
+    Delete,
+    DeleteCollection,
+    /// The word of anything else: of the old form of a proxy `proxy`, of a path that is not that of a resource the method in
+    /// lower case, of other methods none.
+    Other(Cow<'static, str>),
+}
+
+impl Verb {
+    const NONE: Self = Self::Other(Cow::Borrowed(""));
+
+    /// The word that rules and records have for it.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Watch => "watch",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "deletecollection",
+            Self::Other(word) => word,
+        }
+    }
+
+    /// That of a path where no resource is.
+    fn of_path(method: &Method) -> Self {
+        match *method {
+            Method::GET => Self::Get,
+            Method::PATCH => Self::Patch,
+            Method::DELETE => Self::Delete,
+            Method::POST => Self::Other(Cow::Borrowed("post")),
+            Method::PUT => Self::Other(Cow::Borrowed("put")),
+            _ => Self::Other(Cow::Owned(method.as_str().to_lowercase())),
+        }
+    }
+
+    fn of_resource(method: &Method, info: &RequestInfo, query: &Query) -> Self {
+        let named = !info.name.is_empty();
+        match *method {
+            // Whatever the method: what cannot be watched is said by the handler.
+            _ if info.watch_path => Self::Watch,
+            _ if info.proxy_path => Self::Other(Cow::Borrowed("proxy")),
+            Method::GET | Method::HEAD if named => Self::Get,
+            Method::GET | Method::HEAD if query.flag("watch").unwrap_or(false) => Self::Watch,
+            Method::GET | Method::HEAD => Self::List,
+            Method::POST => Self::Create,
+            Method::PUT => Self::Update,
+            Method::PATCH => Self::Patch,
+            Method::DELETE if named => Self::Delete,
+            Method::DELETE => Self::DeleteCollection,
+            _ => Self::NONE,
+        }
+    }
+}
+
+impl Default for Verb {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 /// A request as far as its head tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestInfo {
-    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`. Other methods have none where the
-    /// path is that of a resource; elsewhere the verb is the method in lower case.
-    pub verb: String,
+    pub verb: Verb,
     pub is_resource: bool,
     pub group: String,
     pub version: String,
@@ -33,7 +104,7 @@ pub struct RequestInfo {
 impl RequestInfo {
     pub fn parse(method: &Method, path: &str, query: &Query) -> Self {
         let path = crate::query::decode_path(path);
-        let mut info = Self { verb: method.as_str().to_lowercase(), path: path.clone(), ..Self::default() };
+        let mut info = Self { verb: Verb::of_path(method), path: path.clone(), ..Self::default() };
         // An empty part within is a part: `/api//v1` is not `/api/v1`.
         let mut parts = path.trim_matches('/').split('/');
         match parts.next() {
@@ -77,11 +148,11 @@ impl RequestInfo {
             info.subresource = rest.next().unwrap_or_default().to_owned();
         }
         info.surplus = rest.next().is_some();
-        info.verb = verb(method, &info, query);
+        info.verb = Verb::of_resource(method, &info, query);
         // A list or watch of one object by field selector is one of that object, for who may do what too. A deletion is not.
         if info.name.is_empty()
             && !info.watch_path
-            && matches!(info.verb.as_str(), "list" | "watch")
+            && matches!(info.verb, Verb::List | Verb::Watch)
             && let Some(selector) = query.get("fieldSelector")
             && let Ok(selector) = pawl_meta::selector::FieldSelector::parse(selector)
             && let Some(name) = selector.required("metadata.name")
@@ -94,16 +165,21 @@ impl RequestInfo {
 
     /// Whether the path names an object, as opposed to a collection that a selector narrows.
     pub fn names_object(&self) -> bool {
-        !self.name.is_empty() && self.verb != "list" && (self.verb != "watch" || self.watch_path)
+        !self.name.is_empty() && self.verb != Verb::List && (self.verb != Verb::Watch || self.watch_path)
     }
 
     /// Requests that last as long as their client wants.
     pub fn is_long_running(&self) -> bool {
-        self.verb == "watch" || matches!(self.subresource.as_str(), "log" | "exec" | "attach" | "portforward" | "proxy")
+        self.verb == Verb::Watch || self.leads_to_node()
+    }
+
+    /// Requests that only a node can answer.
+    pub fn leads_to_node(&self) -> bool {
+        matches!(self.subresource.as_str(), "log" | "exec" | "attach" | "portforward" | "proxy")
     }
 
     pub fn is_mutating(&self) -> bool {
-        !matches!(self.verb.as_str(), "get" | "list" | "watch")
+        !matches!(self.verb, Verb::Get | Verb::List | Verb::Watch)
     }
 }
 
@@ -117,25 +193,6 @@ pub(crate) fn host_problem<B>(request: &Request<B>) -> Option<&'static str> {
     }
 }
 
-fn verb(method: &Method, info: &RequestInfo, query: &Query) -> String {
-    let named = !info.name.is_empty();
-    let verb = match *method {
-        // Whatever the method: what cannot be watched is said by the handler.
-        _ if info.watch_path => "watch",
-        _ if info.proxy_path => "proxy",
-        Method::GET | Method::HEAD if named => "get",
-        Method::GET | Method::HEAD if query.flag("watch").unwrap_or(false) => "watch",
-        Method::GET | Method::HEAD => "list",
-        Method::POST => "create",
-        Method::PUT => "update",
-        Method::PATCH => "patch",
-        Method::DELETE if named => "delete",
-        Method::DELETE => "deletecollection",
-        _ => "",
-    };
-    verb.to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,7 +200,8 @@ mod tests {
     fn check(method: Method, uri: &str, expect: (&str, &str, &str, &str, &str, &str)) {
         let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
         let info = RequestInfo::parse(&method, path, &Query::parse(query));
-        let got = (&*info.verb, &*info.group, &*info.namespace, &*info.resource, &*info.name, &*info.subresource);
+        let got =
+            (info.verb.as_str(), &*info.group, &*info.namespace, &*info.resource, &*info.name, &*info.subresource);
         assert_eq!(got, expect, "{method} {uri}");
     }
 

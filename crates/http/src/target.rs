@@ -9,7 +9,7 @@ use pawl_meta::Status;
 use pawl_registry::{Served, Table};
 
 use crate::body::Body;
-use crate::request::RequestInfo;
+use crate::request::{RequestInfo, Verb};
 use crate::respond;
 
 /// What stands where a path points to.
@@ -90,16 +90,17 @@ fn is_there(served: &Served, info: &RequestInfo) -> bool {
 fn takes(served: &Served, info: &RequestInfo, method: &Method) -> bool {
     let facts = &served.resource.facts;
     let reads = *method == Method::GET;
+    let among = |verbs: &[String]| verbs.iter().any(|verb| verb == info.verb.as_str());
     if let Some(subresource) = served.resource.subresource(&info.subresource) {
         let connects = subresource.name == "proxy";
-        return subresource.verbs.contains(&info.verb) && (info.verb != "get" || reads || connects);
+        return among(&subresource.verbs) && (info.verb != Verb::Get || reads || connects);
     }
-    let has = facts.verbs.contains(&info.verb);
+    let has = among(&facts.verbs);
     let everywhere = facts.namespaced && !info.below_namespace;
-    match info.verb.as_str() {
-        "create" => has && !info.names_object() && !everywhere,
-        "deletecollection" => has && !everywhere,
-        "update" | "patch" | "delete" => has && info.names_object(),
+    match info.verb {
+        Verb::Create => has && !info.names_object() && !everywhere,
+        Verb::DeleteCollection => has && !everywhere,
+        Verb::Update | Verb::Patch | Verb::Delete => has && info.names_object(),
         _ => has && reads,
     }
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 use pawl_auth::rbac::{Index, Kind, Rule, covers};
 use pawl_auth::{Attributes, Authorizer, User};
 use pawl_registry::{
-    AddressRange, Context, CreateRequest, Encoding, FieldValidation, Identity, PatchKind, PatchRequest, PortRange,
-    Registry, Served, ServiceRanges, Settings, UpdateRequest, protobuf,
+    AddressRange, Change, Context, CreateRequest, Encoding, FieldValidation, Identity, PatchKind, PatchRequest,
+    PortRange, Registry, Sent, Served, ServiceRanges, Settings, UpdateRequest, protobuf,
 };
 use pawl_schema::{Scalar, TypeKind, TypeRef, yaml};
 use serde_json::{Map, Value, json};
@@ -194,7 +194,8 @@ impl Bench {
     }
 
     async fn create(&self, served: &Served, encoding: Encoding, body: &[u8]) {
-        let decoded = self.registry.decode(&self.cx, served, encoding, body, FieldValidation::Strict);
+        let decoded =
+            self.registry.decode(&self.cx, served, Sent { encoding, bytes: body, validation: FieldValidation::Strict });
         let Ok(mut object) = decoded else { return };
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("name".to_owned(), json!("other"));
@@ -207,10 +208,8 @@ impl Bench {
     async fn put(&self, plural: &str, object: &Value) {
         let served = self.served(plural);
         let body = object.to_string();
-        let decoded =
-            self.registry.decode(&self.cx, &served, Encoding::Json, body.as_bytes(), FieldValidation::Strict).unwrap();
-        let request =
-            UpdateRequest { replaces: true, ..UpdateRequest::new(("n", "x"), "", move |_| Ok(decoded.clone())) };
+        let change = Change::replace(Sent::json(body.as_bytes(), FieldValidation::Strict));
+        let request = UpdateRequest::new(("n", "x"), "", change);
         let _ = self.registry.update(&self.cx, &served, request).await;
     }
 

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use pawl_registry::{
-    AddressRange, Context, CreateRequest, Encoding, FieldValidation, Identity, PatchKind, PatchRequest, PortRange,
-    Registry, Served, ServiceRanges, Settings, UpdateRequest,
+    AddressRange, Change, Context, CreateRequest, FieldValidation, Identity, PatchKind, PatchRequest, PortRange,
+    Registry, Sent, Served, ServiceRanges, Settings, UpdateRequest,
 };
 use serde_json::{Map, Value, json};
 
@@ -95,8 +95,7 @@ impl Bench {
         let mut object = self.object.clone();
         object["metadata"]["name"] = json!("other");
         let body = object.to_string();
-        let decoded =
-            self.registry.decode(&self.cx, &self.served, Encoding::Json, body.as_bytes(), validation).unwrap();
+        let decoded = self.registry.decode(&self.cx, &self.served, Sent::json(body.as_bytes(), validation)).unwrap();
         let request = CreateRequest { namespace: "n".to_owned(), object: decoded, tracked: false };
         self.registry.create(&self.cx, &self.served, request).await.unwrap();
     }
@@ -105,10 +104,8 @@ impl Bench {
         let mut object = self.object.clone();
         object["metadata"]["labels"]["changed"] = json!("yes");
         let body = object.to_string();
-        let decoded =
-            self.registry.decode(&self.cx, &self.served, Encoding::Json, body.as_bytes(), validation).unwrap();
-        let request =
-            UpdateRequest { replaces: true, ..UpdateRequest::new(("n", "x"), "", move |_| Ok(decoded.clone())) };
+        let change = Change::replace(Sent::json(body.as_bytes(), validation));
+        let request = UpdateRequest::new(("n", "x"), "", change);
         self.registry.update(&self.cx, &self.served, request).await.map_err(|status| status.message).unwrap();
     }
 

@@ -58,11 +58,31 @@ impl Context {
         }
     }
 
+    /// How much has been said so far, for [`Context::forget_since`].
+    pub(crate) fn said(&self) -> usize {
+        self.warnings.lock().unwrap_or_else(|e| e.into_inner()).len()
+    }
+
+    /// Takes back what was said since then: it was about an attempt that came too late.
+    pub(crate) fn forget_since(&self, said: usize) {
+        self.warnings.lock().unwrap_or_else(|e| e.into_inner()).truncate(said);
+    }
+
     pub fn take_notes(&self) -> BTreeMap<&'static str, String> {
         std::mem::take(&mut self.notes.lock().unwrap_or_else(|e| e.into_inner()))
     }
 
     pub fn take_warnings(&self) -> Vec<String> {
         std::mem::take(&mut self.warnings.lock().unwrap_or_else(|e| e.into_inner()))
+    }
+}
+
+impl pawl_admission::Remarks for Context {
+    fn warn(&self, text: String) {
+        Self::warn(self, text);
+    }
+
+    fn note(&self, key: &'static str, text: &str) {
+        Self::note(self, key, text);
     }
 }

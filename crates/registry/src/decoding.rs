@@ -28,115 +28,99 @@ pub enum Encoding {
 const WARNINGS_MAX: usize = 4096;
 const WARNING_CUT: usize = 256;
 
+/// A body as it was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent<'b> {
+    pub encoding: Encoding,
+    pub bytes: &'b [u8],
+    pub validation: FieldValidation,
+}
+
+impl<'b> Sent<'b> {
+    pub fn json(bytes: &'b [u8], validation: FieldValidation) -> Self {
+        Self { encoding: Encoding::Json, bytes, validation }
+    }
+
+    /// What the server itself wrote.
+    pub fn own(bytes: &'b [u8]) -> Self {
+        Self::json(bytes, FieldValidation::Ignore)
+    }
+}
+
+/// A kind that is sent to a subresource and is no object of a resource.
+#[derive(Clone, Copy, Debug)]
+pub struct ApiKind {
+    /// `policy.v1.Eviction`
+    pub type_name: &'static str,
+    pub group: &'static str,
+    pub version: &'static str,
+    /// Another version of the group that differs in nothing.
+    pub former: Option<&'static str>,
+    pub kind: &'static str,
+}
+
+impl ApiKind {
+    pub const BINDING: Self =
+        Self { type_name: "core.v1.Binding", group: "", version: "v1", former: None, kind: "Binding" };
+    pub const EVICTION: Self = Self {
+        type_name: "policy.v1.Eviction",
+        group: "policy",
+        version: "v1",
+        former: Some("v1beta1"),
+        kind: "Eviction",
+    };
+    pub const SCALE: Self =
+        Self { type_name: "autoscaling.v1.Scale", group: "autoscaling", version: "v1", former: None, kind: "Scale" };
+    pub const TOKEN_REQUEST: Self = Self {
+        type_name: "authentication.v1.TokenRequest",
+        group: "authentication.k8s.io",
+        version: "v1",
+        former: None,
+        kind: "TokenRequest",
+    };
+
+    fn wanted(&self) -> Wanted<'static> {
+        Wanted { version: GroupVersion::new(self.group, self.version), former: self.former, kind: self.kind }
+    }
+}
+
 impl Registry {
-    /// Decodes a body as an object of a resource, with defaults. Findings become warnings or an error.
-    pub fn decode(
-        &self,
-        cx: &Context,
-        served: &Served,
-        encoding: Encoding,
-        body: &[u8],
-        validation: FieldValidation,
-    ) -> Result<Object, Status> {
-        let kind = &served.resource.facts.kind;
-        let unrecognized = |why: String| {
-            Status::bad_request(format!(
-                "the object provided is unrecognized (must be of type {kind}): {why} ({})",
-                summary(body)
-            ))
-        };
-        let of = served.resource.object_type.as_ref();
-        if encoding == Encoding::Protobuf {
-            let object = self.decode_protobuf(cx, served, body, validation, &unrecognized)?;
-            return Ok(self.defaulted(served, object));
-        }
-        let (decoded, mut told) = match encoding {
-            Encoding::Json => (decode_json(of, body), Vec::new()),
-            Encoding::Yaml => {
-                let text = std::str::from_utf8(body)
-                    .map_err(|_| unrecognized("yaml: control characters are not allowed".to_owned()))?;
-                let parsed = yaml::parse(text).map_err(&unrecognized)?;
-                (decode_value(of, parsed.value), parsed.duplicates)
-            }
-            Encoding::Protobuf => return Err(unrecognized("not JSON".to_owned())),
-        };
-        let Decoded { object, findings } = match decoded {
-            Ok(decoded) => decoded,
-            Err(DecodeError::Syntax(why)) => {
-                return Err(unrecognized(format!("couldn't get version/kind; json parse error: {why}")));
-            }
-            Err(error @ DecodeError::TooLarge(..)) => return Err(Status::too_large(error.to_string())),
-            Err(DecodeError::Type(why)) => {
-                let (api_version, kind) = body_kind(encoding, body).map_err(&unrecognized)?;
-                self.check_kind(&served.wanted(), &api_version, &kind).map_err(|e| e.into_status(&unrecognized))?;
-                return Err(cannot_handle(served, &why));
-            }
-        };
-        let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-        self.check_kind(&served.wanted(), &text("apiVersion"), &text("kind"))
-            .map_err(|e| e.into_status(&unrecognized))?;
-        let from_yaml = !told.is_empty();
-        match validation {
-            FieldValidation::Ignore => {}
-            FieldValidation::Warn => {
-                told.extend(findings.iter().map(Finding::message));
-                warn(cx, told);
-            }
-            FieldValidation::Strict if told.is_empty() && findings.is_empty() => {}
-            FieldValidation::Strict => {
-                let mut texts = Vec::new();
-                if from_yaml {
-                    texts.push(format!("yaml: unmarshal errors:\n  {}", told.join("\n  ")));
-                }
-                texts.extend(findings.iter().map(Finding::message));
-                let status = cannot_handle(served, &format!("strict decoding error: {}", texts.join(", ")));
-                return Err(with_causes(status, &findings));
-            }
-        }
+    /// Decodes a body as an object of a resource, with defaults.
+    pub fn decode(&self, cx: &Context, served: &Served, sent: Sent<'_>) -> Result<Object, Status> {
+        let object = self.read(cx, served.resource.object_type.as_ref(), &served.wanted(), sent)?;
         Ok(self.defaulted(served, object))
     }
 
-    /// Decodes the body of a subresource, which is no object of a resource.
-    pub fn decode_as(&self, of: TypeRef<'_>, encoding: Encoding, body: &[u8]) -> Result<Object, Status> {
-        let decoded = match encoding {
-            Encoding::Json => decode_json(of, body),
-            Encoding::Yaml => {
-                let parsed = yaml::parse(&String::from_utf8_lossy(body)).map_err(Status::bad_request)?;
-                decode_value(of, parsed.value)
-            }
-            Encoding::Protobuf => {
-                let decoded = pawl_protobuf::open(body).and_then(|envelope| crate::protobuf().decode(of, envelope.raw));
-                return decoded.map(|d| d.object).map_err(|e| Status::bad_request(e.to_string()));
-            }
-        };
-        decoded.map(|d| d.object).map_err(|e| match e {
-            DecodeError::Syntax(why) => {
-                Status::bad_request(format!("couldn't get version/kind; json parse error: {why}"))
-            }
-            DecodeError::Type(why) => Status::bad_request(why),
-            DecodeError::TooLarge(..) => Status::too_large(e.to_string()),
-        })
+    /// Decodes the body of a subresource.
+    pub fn decode_as(&self, cx: &Context, kind: &ApiKind, sent: Sent<'_>) -> Result<Object, Status> {
+        let of = crate::api_type(kind.type_name)
+            .ok_or_else(|| Status::internal(format!("{} is not a type of this server", kind.type_name)))?;
+        self.read(cx, of, &kind.wanted(), sent)
     }
 
-    /// Fields that the message has and the type has not are only told: clients send newer messages than servers know.
-    fn decode_protobuf(
-        &self,
-        cx: &Context,
-        served: &Served,
-        body: &[u8],
-        validation: FieldValidation,
-        unrecognized: &dyn Fn(String) -> Status,
-    ) -> Result<Object, Status> {
-        let envelope = pawl_protobuf::open(body).map_err(|e| unrecognized(e.to_string()))?;
-        self.check_kind(&served.wanted(), envelope.api_version, envelope.kind)
-            .map_err(|e| e.into_status(unrecognized))?;
-        let decoded = crate::protobuf()
-            .decode(served.resource.object_type.as_ref(), envelope.raw)
-            .map_err(|e| cannot_handle(served, &e.to_string()))?;
-        if validation != FieldValidation::Ignore {
-            warn(cx, decoded.unknown);
-        }
-        Ok(decoded.object)
+    /// A body must be of the kind that is wanted, and findings become warnings or an error.
+    fn read(&self, cx: &Context, of: TypeRef<'_>, wanted: &Wanted<'_>, sent: Sent<'_>) -> Result<Object, Status> {
+        let unrecognized = |why: String| {
+            let (kind, summary) = (wanted.kind, summary(sent.bytes));
+            Status::bad_request(format!(
+                "the object provided is unrecognized (must be of type {kind}): {why} ({summary})"
+            ))
+        };
+        let is_wanted = |api_version: &str, kind: &str| {
+            self.check_kind(wanted, api_version, kind).map_err(|wrong| wrong.into_status(&unrecognized))
+        };
+        let opened = match open(of, sent) {
+            Ok(opened) => opened,
+            Err(BodyError::Unrecognized(why)) => return Err(unrecognized(why)),
+            Err(BodyError::TooLarge(why)) => return Err(Status::too_large(why)),
+            Err(BodyError::Wrong { api_version, kind, why }) => {
+                is_wanted(&api_version, &kind)?;
+                return Err(cannot_handle(wanted, &why));
+            }
+        };
+        is_wanted(&opened.api_version, &opened.kind)?;
+        report_body(cx, wanted, sent.validation, &opened)?;
+        Ok(opened.object)
     }
 
     fn defaulted(&self, served: &Served, mut object: Object) -> Object {
@@ -153,7 +137,8 @@ impl Registry {
         };
         let given = if api_version.is_empty() { &wanted.version } else { &given };
         let kind = if kind.is_empty() { wanted.kind } else { kind };
-        if *given == wanted.version && kind == wanted.kind {
+        let is_version = |version: &str| given.group == wanted.version.group && given.version == version;
+        if kind == wanted.kind && (is_version(&wanted.version.version) || wanted.former.is_some_and(is_version)) {
             return Ok(());
         }
         let (version, why) = (go::quote(&given.version), self.why_not(wanted, given, kind));
@@ -175,9 +160,76 @@ impl Registry {
     }
 }
 
+/// A body that was read, whatever it may be.
+pub struct Opened {
+    pub object: Object,
+    pub api_version: String,
+    pub kind: String,
+    findings: Vec<Finding>,
+    /// What YAML had twice.
+    duplicates: Vec<String>,
+    /// Fields of a message that the type has not.
+    unknown: Vec<String>,
+}
+
+/// Why a body cannot be read.
+pub enum BodyError {
+    Unrecognized(String),
+    TooLarge(String),
+    /// Of this kind, it says, and not of the type.
+    Wrong {
+        api_version: String,
+        kind: String,
+        why: String,
+    },
+}
+
+/// Every body is read here, in every encoding.
+pub fn open(of: TypeRef<'_>, sent: Sent<'_>) -> Result<Opened, BodyError> {
+    let (decoded, duplicates) = match sent.encoding {
+        Encoding::Json => (decode_json(of, sent.bytes), Vec::new()),
+        Encoding::Yaml => {
+            let text = std::str::from_utf8(sent.bytes)
+                .map_err(|_| BodyError::Unrecognized("yaml: control characters are not allowed".to_owned()))?;
+            let parsed = yaml::parse(text).map_err(BodyError::Unrecognized)?;
+            (decode_value(of, parsed.value), parsed.duplicates)
+        }
+        Encoding::Protobuf => return open_message(of, sent.bytes),
+    };
+    match decoded {
+        Ok(Decoded { object, findings }) => {
+            let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let (api_version, kind) = (text("apiVersion"), text("kind"));
+            Ok(Opened { object, api_version, kind, findings, duplicates, unknown: Vec::new() })
+        }
+        Err(DecodeError::Syntax(why)) => {
+            Err(BodyError::Unrecognized(format!("couldn't get version/kind; json parse error: {why}")))
+        }
+        Err(error @ DecodeError::TooLarge(..)) => Err(BodyError::TooLarge(error.to_string())),
+        Err(DecodeError::Type(why)) => {
+            let (api_version, kind) = body_kind(sent.encoding, sent.bytes).map_err(BodyError::Unrecognized)?;
+            Err(BodyError::Wrong { api_version, kind, why })
+        }
+    }
+}
+
+fn open_message(of: TypeRef<'_>, bytes: &[u8]) -> Result<Opened, BodyError> {
+    let envelope = pawl_protobuf::open(bytes).map_err(|e| BodyError::Unrecognized(e.to_string()))?;
+    let (api_version, kind) = (envelope.api_version.to_owned(), envelope.kind.to_owned());
+    match crate::protobuf().decode(of, envelope.raw) {
+        Ok(decoded) => {
+            let (object, unknown) = (decoded.object, decoded.unknown);
+            Ok(Opened { object, api_version, kind, findings: Vec::new(), duplicates: Vec::new(), unknown })
+        }
+        Err(error) => Err(BodyError::Wrong { api_version, kind, why: error.to_string() }),
+    }
+}
+
 /// The kind that a body must be of.
 pub(crate) struct Wanted<'a> {
     pub version: GroupVersion,
+    /// Another version that counts as this one.
+    pub former: Option<&'static str>,
     pub kind: &'a str,
 }
 
@@ -196,7 +248,7 @@ impl WrongKind {
 }
 
 /// apiVersion and kind of a body that could not be decoded as what it should be.
-pub fn body_kind(encoding: Encoding, body: &[u8]) -> Result<(String, String), String> {
+fn body_kind(encoding: Encoding, body: &[u8]) -> Result<(String, String), String> {
     let value: Value = match encoding {
         Encoding::Json => serde_json::from_slice(body).map_err(|_| syntax_error(body))?,
         Encoding::Yaml | Encoding::Protobuf => yaml::parse(&String::from_utf8_lossy(body))?.value,
@@ -224,9 +276,28 @@ pub fn body_kind(encoding: Encoding, body: &[u8]) -> Result<(String, String), St
     Ok((text("apiVersion")?, text("kind")?))
 }
 
-fn cannot_handle(served: &Served, why: &str) -> Status {
-    let facts = &served.resource.facts;
-    Status::bad_request(format!("{0} in version {1:?} cannot be handled as a {0}: {why}", facts.kind, facts.version))
+fn cannot_handle(wanted: &Wanted<'_>, why: &str) -> Status {
+    let (kind, version) = (wanted.kind, &wanted.version.version);
+    Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
+}
+
+/// Tells or refuses what does not belong into a body.
+fn report_body(cx: &Context, wanted: &Wanted<'_>, validation: FieldValidation, opened: &Opened) -> Result<(), Status> {
+    let Opened { findings, duplicates, unknown, .. } = opened;
+    let is_clean = findings.is_empty() && duplicates.is_empty() && unknown.is_empty();
+    if is_clean || validation == FieldValidation::Ignore {
+        return Ok(());
+    }
+    let found = findings.iter().map(Finding::message);
+    if validation == FieldValidation::Warn || !unknown.is_empty() {
+        // Fields that a message has and the type has not are only told: clients send newer messages than servers know.
+        warn(cx, unknown.iter().chain(duplicates).cloned().chain(found).collect());
+        return Ok(());
+    }
+    let twice = (!duplicates.is_empty()).then(|| format!("yaml: unmarshal errors:\n  {}", duplicates.join("\n  ")));
+    let texts: Vec<String> = twice.into_iter().chain(found).collect();
+    let status = cannot_handle(wanted, &format!("strict decoding error: {}", texts.join(", ")));
+    Err(with_causes(status, findings))
 }
 
 /// Tells or refuses what does not belong into an object, by what was asked for.

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pawl_admission::{Attributes, Operation};
+use pawl_admission::Operation;
 use pawl_deletion::{DeleteOptions, Deletion, Grace, Traits, Verdict};
 use pawl_kv::Expect;
 use pawl_meta::object::{Meta, Object};
 use pawl_meta::{Cause, Details, Errors, Status, time};
 
+use crate::allocation::Held;
 use crate::storage::{Put, Written};
 use crate::{Context, Entry, ListRequest, Page, Registry, Served, State, read_error};
 
@@ -57,19 +58,13 @@ const ATTEMPTS: usize = 100;
 
 impl Registry {
     pub async fn delete(&self, cx: &Context, served: &Served, request: DeleteRequest<'_>) -> Result<Deleted, Status> {
-        let resource = &served.resource;
-        let group_resource = resource.group_resource();
         let key = served.stored.key(request.namespace, request.name);
         self.storage().catch_up().await?;
         let mut current = served.stored.cache.get(&key);
         let mut whole = decides_by_more_than_metadata(served);
+        let said = cx.said();
         for _ in 0..ATTEMPTS {
-            let Some(entry) = current else {
-                if request.options.ignore_read_errors {
-                    return Err(only_for_unreadable(served, request.name));
-                }
-                return Err(Status::not_found(&group_resource, request.name));
-            };
+            let Some(entry) = current else { return Err(absent(served, &request)) };
             let old = match &entry.state {
                 State::Readable(_) if request.options.ignore_read_errors => {
                     return Err(only_for_unreadable(served, request.name));
@@ -78,34 +73,9 @@ impl Registry {
                 State::Readable(readable) => readable.head(entry.revision),
                 State::Unreadable(why) => return Err(read_error(served, &key, why)),
             };
-            let attributes = Attributes {
-                operation: Operation::Delete,
-                resource: &group_resource,
-                kind: &resource.facts.kind,
-                subresource: "",
-                namespace: if resource.facts.namespaced { request.namespace } else { "" },
-                name: request.name,
-                user: &cx.user.name,
-                groups: &cx.user.groups,
-                dry_run: cx.dry_run,
-                old: Some(&old),
-                objects: self,
-                warn: &|text| cx.warn(text),
-            };
-            self.settings.admission.validate(&attributes, None).await?;
+            self.admit_deletion(cx, served, &request, &old).await?;
             let was_deleting = old.is_deleting();
-            let deletion = Deletion {
-                resource: &group_resource,
-                kind: &resource.facts.kind,
-                options: request.options,
-                traits: traits(served),
-                liens_hold: self.settings.liens,
-                now: time::unix_now(),
-            };
-            if let (Some(warning), None) = (&resource.facts.orphans_warning, request.options.asked()) {
-                cx.warn(warning.as_str());
-            }
-            let (put, object, changed) = match pawl_deletion::judge(&deletion, old) {
+            let judged = match pawl_deletion::judge(&self.deletion(served, request.options), old) {
                 Verdict::Refuse(status) => return Err(status),
                 Verdict::Underway => return Ok(Deleted::Waiting(entry)),
                 // What is stored or shown again must be all of it.
@@ -114,47 +84,86 @@ impl Registry {
                     current = Some(entry);
                     continue;
                 }
-                Verdict::Remove { object, changed } => (None, object, changed),
+                Verdict::Remove { object, changed } => Judged { object, changed, gone: true, was_deleting },
                 Verdict::Mark(mut object) => {
                     self.prepare_kind_deletion(served, &mut object);
-                    (Some(Put { value: served.stored_form(&object), ttl: self.ttl(served) }), object, true)
+                    Judged { object, changed: true, gone: false, was_deleting }
                 }
             };
-            let shown = |revision| match changed {
-                true => Arc::new(self.storage().entry(&served.stored, &key, revision, crate::encode(&object))),
-                false if revision == entry.revision => Arc::clone(&entry),
-                false => Arc::new(entry.at(revision)),
-            };
-            let gone = put.is_none();
-            if cx.dry_run {
-                let entry = shown(entry.revision);
-                return Ok(if gone { Deleted::Gone(entry) } else { Deleted::Waiting(entry) });
+            match self.carry_out(cx, served, (&key, &entry), request.options, judged).await? {
+                Ok(deleted) => return Ok(deleted),
+                Err(now) => current = now,
             }
-            let attention = self.attend(served);
-            let written = self.storage().write(&served.stored, &key, Expect::Revision(entry.revision), put).await;
-            if gone && matches!(written, Ok(Written::Applied(_))) {
-                self.release_all(served, &object).await;
-            }
-            if let Some(attention) = attention {
-                attention.ended(&written);
-            }
-            let written = written?;
-            // A deletion that was under way needed nobody's leave.
-            if matches!(written, Written::Applied(_)) && request.options.ignore_liens && !was_deleting {
-                note_liens(cx, &key, &object);
-            }
-            if matches!(written, Written::Applied(_)) && resource.facts.deferred && !gone && !was_deleting {
-                self.deleters.remember(object.uid(), &cx.user.name);
-            }
-            match written {
-                // What is gone is shown at the revision at which it went.
-                Written::Applied(revision) if gone => return Ok(Deleted::Gone(shown(revision))),
-                Written::Applied(revision) => return Ok(Deleted::Waiting(shown(revision))),
-                Written::Conflict(now) => current = now,
-            }
+            cx.forget_since(said);
         }
         let why = "the object was changed too often while it was being deleted";
-        Err(Status::conflict(&group_resource, request.name, why))
+        Err(Status::conflict(&served.group_resource, request.name, why))
+    }
+
+    async fn admit_deletion(
+        &self,
+        cx: &Context,
+        served: &Served,
+        request: &DeleteRequest<'_>,
+        old: &Object,
+    ) -> Result<(), Status> {
+        let place = ("", request.namespace, request.name);
+        let attributes = self.attributes(cx, served, Operation::Delete, place, Some(old));
+        self.settings.admission.validate(&attributes, None).await?;
+        if let (Some(warning), None) = (&served.resource.facts.orphans_warning, request.options.asked()) {
+            cx.warn(warning.as_str());
+        }
+        Ok(())
+    }
+
+    /// What a verdict on a deletion goes by, beside the object.
+    pub(crate) fn deletion<'a>(&self, served: &'a Served, options: &'a DeleteOptions) -> Deletion<'a> {
+        Deletion {
+            resource: &served.group_resource,
+            kind: &served.resource.facts.kind,
+            options,
+            traits: traits(served),
+            liens_hold: self.settings.liens,
+            now: time::unix_now(),
+        }
+    }
+
+    /// Does what was judged to the object as it was judged; otherwise gives what is there now.
+    async fn carry_out(
+        &self,
+        cx: &Context,
+        served: &Served,
+        (key, entry): (&str, &Arc<Entry>),
+        options: &DeleteOptions,
+        judged: Judged,
+    ) -> Result<Result<Deleted, Option<Arc<Entry>>>, Status> {
+        let Judged { object, changed, gone, was_deleting } = judged;
+        let ended = |revision| {
+            let entry = match changed {
+                true => Arc::new(self.storage().entry(&served.stored, key, revision, crate::encode(&object))),
+                false if revision == entry.revision => Arc::clone(entry),
+                false => Arc::new(entry.at(revision)),
+            };
+            if gone { Deleted::Gone(entry) } else { Deleted::Waiting(entry) }
+        };
+        if cx.dry_run {
+            return Ok(Ok(ended(entry.revision)));
+        }
+        let put = (!gone).then(|| Put { value: served.stored_form(&object), ttl: self.ttl(served) });
+        let expect = Expect::Revision(entry.revision);
+        let revision = match self.store(served, (key, &object), expect, put, Held::default()).await? {
+            Written::Applied(revision) => revision,
+            Written::Conflict(now) => return Ok(Err(now)),
+        };
+        // A deletion that was under way needed nobody's leave.
+        if options.ignore_liens && !was_deleting {
+            note_liens(cx, key, &object);
+        }
+        if served.resource.facts.deferred && !gone && !was_deleting {
+            self.deleters.remember(object.uid(), &cx.user.name);
+        }
+        // What is gone is shown at the revision at which it went.
+        Ok(Ok(ended(revision)))
     }
 
     /// Deletes everything that a list shows, and gives that list. What is held by liens stays, and the answer names it.
@@ -184,7 +193,7 @@ impl Registry {
         if held.is_empty() {
             return Ok(page);
         }
-        let resource = served.resource.group_resource();
+        let resource = served.group_resource.clone();
         let names: Vec<String> = held.iter().map(|c| format!("\"{}\"", c.field)).collect();
         let message = format!(
             "{} of {} {resource} are held by liens and were not deleted: {}",
@@ -198,6 +207,23 @@ impl Registry {
             causes: held,
             ..Details::default()
         }))
+    }
+}
+
+/// What is to be done to an object that is deleted.
+struct Judged {
+    object: Object,
+    /// Whether the object differs from what is stored.
+    changed: bool,
+    /// Whether it goes, or only begins to.
+    gone: bool,
+    was_deleting: bool,
+}
+
+fn absent(served: &Served, request: &DeleteRequest<'_>) -> Status {
+    match request.options.ignore_read_errors {
+        true => only_for_unreadable(served, request.name),
+        false => Status::not_found(&served.group_resource, request.name),
     }
 }
 

@@ -9,7 +9,7 @@ use pawl_schema::{DecodeError, Finding, ObjectRef, Type, decode_json, decode_val
 use serde_json::Value;
 
 use crate::decoding::{FieldValidation, report, warn};
-use crate::update::nameless;
+use crate::update::{Change, PatchChange, nameless};
 use crate::{Context, Registry, Served, UpdateRequest, Updated};
 
 /// The kinds of patches.
@@ -38,7 +38,7 @@ pub struct PatchRequest<'a> {
 const MOST_FINDINGS: usize = 100;
 
 /// A patch that has been read.
-enum Patch {
+pub(crate) enum Patch {
     Json(json_patch::Patch),
     Merge(Value),
     Strategic(Value),
@@ -47,11 +47,10 @@ enum Patch {
 
 impl Registry {
     pub async fn patch(&self, cx: &Context, served: &Served, request: PatchRequest<'_>) -> Result<Updated, Status> {
-        let (patch, found) = read(cx, served, &request)?;
-        let apply = matches!(patch, Patch::Apply(_));
-        let change = |old: Option<&Object>| match &patch {
-            Patch::Apply(intent) => self.applied(cx, served, &request, intent.clone(), old),
-            patch => self.patched(cx, served, &request, patch, &found, old),
+        let apply = request.kind == PatchKind::Apply;
+        let (patch, found) = match apply {
+            true => (Patch::Apply(read_intent(cx, served, &request)?), Vec::new()),
+            false => read_patch(request.kind, request.body)?,
         };
         let update = UpdateRequest {
             namespace: request.namespace,
@@ -59,11 +58,24 @@ impl Registry {
             subresource: request.subresource,
             creates: apply && request.subresource.is_empty(),
             create_refused: request.create_refused.clone(),
-            tracked: apply,
-            replaces: false,
-            change: Box::new(change),
+            change: Change::Patch(PatchChange { request: &request, patch, found }),
         };
         self.update(cx, served, update).await
+    }
+
+    /// What a patch makes of an object, or of nothing.
+    pub(crate) fn patch_object(
+        &self,
+        cx: &Context,
+        served: &Served,
+        change: &PatchChange<'_>,
+        old: Option<&Object>,
+    ) -> Result<Object, Status> {
+        let PatchChange { request, patch, found } = change;
+        match patch {
+            Patch::Apply(intent) => self.applied(cx, served, request, intent.clone(), old),
+            patch => self.patched(cx, served, request, patch, found, old),
+        }
     }
 
     /// The object with a patch in it, decoded anew: what does not belong there is found.
@@ -79,12 +91,13 @@ impl Registry {
         let Some(old) = old else {
             return Err(Status::not_found(&served.resource.group_resource(), request.name));
         };
-        let mut patched = outcome(served, patch, old)?;
+        let mut patched = patch.outcome(&typed(served), Value::Object(old.clone()))?;
         // Only errors show it, and most patches are right: then it is worked out once more.
         let shown = || match patch {
             Patch::Strategic(patch) => go::print_map(patch),
             _ => {
-                let (again, before) = (outcome(served, patch, old).unwrap_or_default(), Value::Object(old.clone()));
+                let before = Value::Object(old.clone());
+                let again = patch.outcome(&typed(served), before.clone()).unwrap_or_default();
                 served.resource.object_type.as_ref().print_patched(&again, &before)
             }
         };
@@ -106,18 +119,7 @@ impl Registry {
         if let Some(why) = typing.refusal {
             return Err(wrong(&why));
         }
-        let of_patch = |finding: &Finding| match patch {
-            Patch::Json(_) => format!("json patch {}", finding.message()),
-            _ => finding.message(),
-        };
-        let texts: Vec<String> =
-            found.iter().map(of_patch).chain(decoded.findings.iter().map(Finding::message)).collect();
-        let findings: Vec<Finding> = found.iter().cloned().chain(decoded.findings).collect();
-        report(cx, request.validation, texts, &findings, |texts| {
-            let mut status = wrong(&format!("strict decoding error: {texts}"));
-            status.details = None;
-            status
-        })?;
+        report_patch(cx, request.validation, patch, found.to_vec(), decoded.findings, wrong)?;
         let mut object = served.in_this_form(decoded.object);
         self.set_defaults(served, &mut object);
         Ok(object)
@@ -238,73 +240,84 @@ fn is_former_version(given: &GroupVersion, expected: &GroupVersion) -> bool {
     given.group == expected.group && FORMER.iter().any(is_former)
 }
 
-/// The document that a patch makes of an object.
-fn outcome(served: &Served, patch: &Patch, old: &Object) -> Result<Value, Status> {
-    let document = Value::Object(old.clone());
-    match patch {
-        Patch::Json(patch) => patch.clone().apply(document).map_err(refused),
-        Patch::Merge(patch) => Ok(merge_patch::apply(document, patch.clone())),
-        Patch::Strategic(patch) => strategic::apply(&typed(served), document, patch.clone()).map_err(refused),
-        Patch::Apply(_) => Ok(document),
+impl Patch {
+    /// What a patch makes of a document.
+    pub(crate) fn outcome(&self, typed: &Typed<'_>, document: Value) -> Result<Value, Status> {
+        match self {
+            Self::Json(patch) => patch.clone().apply(document).map_err(refused),
+            Self::Merge(patch) => Ok(merge_patch::apply(document, patch.clone())),
+            Self::Strategic(patch) => strategic::apply(typed, document, patch.clone()).map_err(refused),
+            Self::Apply(_) => Ok(document),
+        }
     }
 }
 
-/// Reads a patch, and what is odd about its text.
-fn read(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Result<(Patch, Vec<Finding>), Status> {
-    let body = request.body;
-    match request.kind {
-        PatchKind::Json => {
-            let mut findings = match decode_json(ANY.as_ref(), body) {
-                Ok(decoded) => decoded.findings,
-                Err(error @ DecodeError::TooLarge(..)) => return Err(Status::too_large(error.to_string())),
-                Err(_) => Vec::new(),
-            };
-            let patch = json_patch::Patch::decode(body).map_err(refused)?;
-            let unknown = patch.unknown_fields().into_iter().take(MOST_FINDINGS);
-            findings.extend(unknown.map(|path| Finding::Unknown { path, suggestion: None }));
-            Ok((Patch::Json(patch), findings))
-        }
-        PatchKind::Merge | PatchKind::Strategic => {
-            // Upstream words the same errors in two ways.
-            let prefix = if request.kind == PatchKind::Merge { "error decoding patch: " } else { "" };
-            // Only what is odd about it is kept: the value itself is read as it stands.
-            let findings = match decode_json(ANY.as_ref(), body) {
-                Ok(decoded) => decoded.findings,
-                Err(error @ DecodeError::TooLarge(..)) => return Err(Status::too_large(error.to_string())),
-                Err(error) => return Err(Status::bad_request(format!("{prefix}{error}"))),
-            };
-            let value = match serde_json::from_slice::<Value>(body) {
-                Ok(value @ Value::Object(_)) => value,
-                Ok(Value::Null) if request.kind == PatchKind::Merge => {
-                    return Err(Status::bad_request("Invalid JSON Patch"));
-                }
-                Ok(Value::Null) => Value::Object(Object::new()),
-                Ok(other) => {
-                    return Err(Status::bad_request(format!(
-                        "{prefix}json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-                        go::json_kind(&other)
-                    )));
-                }
-                Err(_) => {
-                    return Err(Status::bad_request(format!("{prefix}{}", pawl_schema::syntax_error(body))));
-                }
-            };
-            let patch = if request.kind == PatchKind::Merge { Patch::Merge(value) } else { Patch::Strategic(value) };
-            Ok((patch, findings))
-        }
-        PatchKind::Apply => Ok((Patch::Apply(read_intent(cx, served, request)?), Vec::new())),
-    }
+/// Tells or refuses what is odd about a patch (`found`) and about what came of it.
+pub(crate) fn report_patch(
+    cx: &Context,
+    validation: FieldValidation,
+    patch: &Patch,
+    mut found: Vec<Finding>,
+    findings: Vec<Finding>,
+    wrong: impl Fn(&str) -> Status,
+) -> Result<(), Status> {
+    let of_patch = |finding: &Finding| match patch {
+        Patch::Json(_) => format!("json patch {}", finding.message()),
+        _ => finding.message(),
+    };
+    let texts: Vec<String> = found.iter().map(of_patch).chain(findings.iter().map(Finding::message)).collect();
+    found.extend(findings);
+    report(cx, validation, texts, &found, |texts| {
+        let mut status = wrong(&format!("strict decoding error: {texts}"));
+        status.details = None;
+        status
+    })
 }
 
-/// Reads the object that a client wants to see applied.
-fn read_intent(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Result<Object, Status> {
-    let text = std::str::from_utf8(request.body)
+/// Reads a patch that is not applied, and what is odd about its text.
+pub(crate) fn read_patch(kind: PatchKind, body: &[u8]) -> Result<(Patch, Vec<Finding>), Status> {
+    let findings = match decode_json(ANY.as_ref(), body) {
+        Ok(decoded) => Ok(decoded.findings),
+        Err(error @ DecodeError::TooLarge(..)) => return Err(Status::too_large(error.to_string())),
+        // A JSON patch is a list, and says itself what is wrong with it.
+        Err(_) if kind == PatchKind::Json => Ok(Vec::new()),
+        Err(error) => Err(error),
+    };
+    if kind == PatchKind::Json {
+        let mut findings = findings.unwrap_or_default();
+        let patch = json_patch::Patch::decode(body).map_err(refused)?;
+        let unknown = patch.unknown_fields().into_iter().take(MOST_FINDINGS);
+        findings.extend(unknown.map(|path| Finding::Unknown { path, suggestion: None }));
+        return Ok((Patch::Json(patch), findings));
+    }
+    // Upstream words the same errors in two ways.
+    let prefix = if kind == PatchKind::Merge { "error decoding patch: " } else { "" };
+    let findings = findings.map_err(|error| Status::bad_request(format!("{prefix}{error}")))?;
+    // Only what is odd about it was kept: the value itself is read as it stands.
+    let value = match serde_json::from_slice::<Value>(body) {
+        Ok(value @ Value::Object(_)) => value,
+        Ok(Value::Null) if kind == PatchKind::Merge => return Err(Status::bad_request("Invalid JSON Patch")),
+        Ok(Value::Null) => Value::Object(Object::new()),
+        Ok(other) => {
+            return Err(Status::bad_request(format!(
+                "{prefix}json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                go::json_kind(&other)
+            )));
+        }
+        Err(_) => return Err(Status::bad_request(format!("{prefix}{}", pawl_schema::syntax_error(body)))),
+    };
+    Ok((if kind == PatchKind::Merge { Patch::Merge(value) } else { Patch::Strategic(value) }, findings))
+}
+
+/// Reads the text of what a client wants to see applied.
+pub(crate) fn parse_intent(cx: &Context, body: &[u8], validation: FieldValidation) -> Result<Object, Status> {
+    let text = std::str::from_utf8(body)
         .map_err(|_| Status::bad_request("error decoding YAML: yaml: invalid leading UTF-8 octet"))?;
     let decoding = |what: &str, why: &str| Status::bad_request(format!("error {what} YAML: {why}"));
     let parsed =
         yaml::parse(text).map_err(|why| decoding("decoding", &format!("error converting YAML to JSON: {why}")))?;
     if !parsed.duplicates.is_empty() {
-        match request.validation {
+        match validation {
             FieldValidation::Ignore => {}
             FieldValidation::Warn => warn(cx, parsed.duplicates.clone()),
             FieldValidation::Strict => {
@@ -314,19 +327,22 @@ fn read_intent(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Res
             }
         }
     }
-    let intent = match parsed.value {
-        Value::Object(object) => object,
-        Value::Null => Object::new(),
-        other => {
-            return Err(decoding(
-                "decoding",
-                &format!(
-                    "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-                    go::json_kind(&other)
-                ),
-            ));
-        }
-    };
+    match parsed.value {
+        Value::Object(object) => Ok(object),
+        Value::Null => Ok(Object::new()),
+        other => Err(decoding(
+            "decoding",
+            &format!(
+                "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                go::json_kind(&other)
+            ),
+        )),
+    }
+}
+
+/// Reads the object that a client wants to see applied.
+fn read_intent(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Result<Object, Status> {
+    let intent = parse_intent(cx, request.body, request.validation)?;
     let field = |name: &str| intent.get(name).and_then(Value::as_str).unwrap_or_default();
     let version = GroupVersion::parse(field("apiVersion")).unwrap_or_default();
     let facts = &served.resource.facts;

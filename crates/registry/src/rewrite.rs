@@ -50,15 +50,25 @@ impl Registry {
     }
 }
 
-/// Sets a condition of a pod: true, with a reason where there is one. A condition that was true keeps its time.
-pub(crate) fn set_true(pod: &mut Object, kind: &str, reason: &str, message: &str) {
+/// Takes a condition out of a pod, if it has this reason.
+pub(crate) fn remove_condition(pod: &mut Object, kind: &str, reason: &str) {
+    let is = |condition: &Value, field: &str, text: &str| condition.get(field).is_some_and(|value| value == text);
+    let conditions = pod.get_mut("status").and_then(|status| status.get_mut("conditions"));
+    if let Some(Value::Array(conditions)) = conditions {
+        conditions.retain(|condition| !is(condition, "type", kind) || !is(condition, "reason", reason));
+    }
+}
+
+/// Sets a condition of a pod: true, with a reason where there is one. A condition that was true keeps its time. Says whether
+/// the pod had none of the kind.
+pub(crate) fn set_true(pod: &mut Object, kind: &str, reason: &str, message: &str) -> bool {
     let status = pod.entry("status").or_insert_with(|| json!({}));
-    let Some(status) = status.as_object_mut() else { return };
+    let Some(status) = status.as_object_mut() else { return false };
     let conditions = status.entry("conditions").or_insert_with(|| json!([]));
     if !conditions.is_array() {
         *conditions = json!([]);
     }
-    let Some(conditions) = conditions.as_array_mut() else { return };
+    let Some(conditions) = conditions.as_array_mut() else { return false };
     let mut condition = Object::new();
     condition.insert("type".to_owned(), json!(kind));
     condition.insert("status".to_owned(), json!("True"));
@@ -77,7 +87,11 @@ pub(crate) fn set_true(pod: &mut Object, kind: &str, reason: &str, message: &str
                 condition.insert("lastTransitionTime".to_owned(), since.clone());
             }
             *known = Value::Object(condition);
+            false
         }
-        None => conditions.push(Value::Object(condition)),
+        None => {
+            conditions.push(Value::Object(condition));
+            true
+        }
     }
 }

@@ -1,23 +1,22 @@
 //! `/scale`: the one number of an object that autoscalers and people change most, under one shape for every kind.
 
 use pawl_apply::scale::{Replicas, to_parent, to_scale};
-use pawl_apply::{FieldSet, Typed, Writer, json_patch, merge_patch, strategic, track_update};
+use pawl_apply::{FieldSet, Typed, Writer, track_update};
 use pawl_meta::object::{Meta, Object, metadata_mut};
-use pawl_meta::{Errors, FieldPath, GroupKind, GroupVersion, Status, go, time};
-use pawl_schema::{Finding, decode_json, decode_value, yaml};
+use pawl_meta::{Errors, FieldPath, GroupKind, Status, go, time};
+use pawl_schema::decode_value;
 use serde_json::{Map, Value, json};
 
-use crate::decoding::{Wanted, report};
-use crate::patch::{PatchKind, apply_error, refused};
-use crate::update::check_name;
+use crate::patch::{PatchKind, apply_error, parse_intent, read_patch, report_patch};
+use crate::update::{Change, check_name};
 use crate::wire::api_type;
-use crate::{Context, Encoding, FieldValidation, Registry, Served, UpdateRequest};
+use crate::{ApiKind, Context, FieldValidation, Registry, Sent, Served, UpdateRequest};
 
 const API_VERSION: &str = "autoscaling/v1";
 
 /// A new Scale, or a patch of the present one.
 pub enum ScaleChange<'a> {
-    Replace { encoding: Encoding, body: &'a [u8], validation: FieldValidation },
+    Replace(Sent<'a>),
     Patch { kind: PatchKind, body: &'a [u8], force: bool, validation: FieldValidation },
 }
 
@@ -36,19 +35,7 @@ impl Registry {
         name: &str,
         change: ScaleChange<'_>,
     ) -> Result<Object, Status> {
-        let request = UpdateRequest {
-            namespace,
-            name,
-            subresource: "scale",
-            creates: false,
-            create_refused: None,
-            tracked: true,
-            replaces: false,
-            change: Box::new(|old| match old {
-                Some(old) => changed(self, cx, served, old, &change),
-                None => Err(Status::not_found(&served.resource.group_resource(), name)),
-            }),
-        };
+        let request = UpdateRequest::new((namespace, name), "scale", Change::Scale(change));
         let updated = self.update(cx, served, request).await?;
         let object = updated.entry.readable().map(|r| r.object(updated.entry.revision)).unwrap_or_default();
         Ok(scale_of(served, &object))
@@ -85,7 +72,7 @@ fn scale_of(served: &Served, object: &Object) -> Object {
 }
 
 /// The object after its Scale was changed.
-fn changed(
+pub(crate) fn changed(
     registry: &Registry,
     cx: &Context,
     served: &Served,
@@ -105,21 +92,17 @@ fn changed(
     let writer = Writer { manager: &cx.manager, api_version: API_VERSION, subresource: "scale", time: &now };
     let typed = scale_type()?;
     let mut scale = match change {
-        ScaleChange::Patch { kind: PatchKind::Apply, body, force, .. } => {
-            let intent = yaml::parse(&String::from_utf8_lossy(body)).map_err(Status::bad_request)?.value;
-            let Value::Object(intent) = intent else {
-                return Err(Status::bad_request("error decoding YAML: not an object"));
-            };
+        ScaleChange::Patch { kind: PatchKind::Apply, body, force, validation } => {
+            let intent = parse_intent(cx, body, *validation)?;
             pawl_apply::apply(&typed, Some(&before), intent, &writer, *force, &FieldSet::new()).map_err(failed)?.object
         }
         change => {
-            let mut scale = decode(cx, &typed, &before, change)?;
-            if matches!(change, ScaleChange::Replace { .. }) {
-                let text = |field: &str| scale.get(field).and_then(Value::as_str).unwrap_or_default();
-                let wanted = Wanted { version: GroupVersion::parse(API_VERSION).unwrap_or_default(), kind: "Scale" };
-                let checked = registry.check_kind(&wanted, text("apiVersion"), text("kind"));
-                checked.map_err(|wrong| wrong.into_status(&Status::bad_request))?;
-            }
+            let mut scale = match change {
+                ScaleChange::Replace(sent) => registry.decode_as(cx, &ApiKind::SCALE, *sent)?,
+                ScaleChange::Patch { kind, body, validation, .. } => {
+                    patched(cx, &typed, &before, (*kind, body), *validation)?
+                }
+            };
             track_update(&typed, Some(&before), &mut scale, &writer, &FieldSet::new()).map_err(failed)?;
             scale
         }
@@ -154,58 +137,26 @@ fn set_replicas(object: &mut Object, path: &[&str], replicas: i64) {
     }
 }
 
-fn decode(cx: &Context, typed: &Typed<'_>, before: &Object, change: &ScaleChange<'_>) -> Result<Object, Status> {
-    let document = || Value::Object(before.clone());
-    let (value, validation) = match change {
-        ScaleChange::Replace { encoding: Encoding::Protobuf, body, .. } => {
-            let decoded =
-                pawl_protobuf::open(body).and_then(|envelope| crate::protobuf().decode(typed.of, envelope.raw));
-            return decoded.map(|d| d.object).map_err(|e| Status::bad_request(e.to_string()));
-        }
-        ScaleChange::Replace { encoding, body, validation } => {
-            let decoded = match encoding {
-                Encoding::Yaml => {
-                    let parsed = yaml::parse(&String::from_utf8_lossy(body)).map_err(Status::bad_request)?;
-                    decode_value(typed.of, parsed.value)
-                }
-                _ => decode_json(typed.of, body),
-            };
-            let decoded = decoded.map_err(|e| Status::bad_request(e.to_string()))?;
-            let refuse = |texts: &str| {
-                let why = format!("strict decoding error: {texts}");
-                Status::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {why}"))
-            };
-            report(cx, *validation, messages(&decoded.findings), &decoded.findings, refuse)?;
-            return Ok(decoded.object);
-        }
-        ScaleChange::Patch { kind: PatchKind::Json, body, validation, .. } => {
-            (json_patch::apply(document(), body).map_err(refused)?, validation)
-        }
-        ScaleChange::Patch { kind, body, validation, .. } => {
-            let patch: Value = serde_json::from_slice(body).map_err(|_| {
-                Status::bad_request(format!("error decoding patch: {}", pawl_schema::syntax_error(body)))
-            })?;
-            let patched = match kind {
-                PatchKind::Strategic => strategic::apply(typed, document(), patch).map_err(refused)?,
-                _ => merge_patch::apply(document(), patch),
-            };
-            (patched, validation)
-        }
-    };
-    let shown = typed.of.print_patched(&value, &document());
+/// The Scale with a patch in it.
+fn patched(
+    cx: &Context,
+    typed: &Typed<'_>,
+    before: &Object,
+    (kind, body): (PatchKind, &[u8]),
+    validation: FieldValidation,
+) -> Result<Object, Status> {
+    let (patch, found) = read_patch(kind, body)?;
+    let document = Value::Object(before.clone());
+    let value = patch.outcome(typed, document.clone())?;
+    let shown = typed.of.print_patched(&value, &document);
     let wrong = |why: &str| {
         let mut errors = Errors::new();
         errors.invalid(&"patch", shown.as_str(), why);
         Status::invalid(&GroupKind::default(), "", &errors)
     };
     let decoded = decode_value(typed.of, value).map_err(|e| wrong(&e.to_string()))?;
-    let texts = messages(&decoded.findings);
-    report(cx, *validation, texts, &decoded.findings, |texts| wrong(&format!("strict decoding error: {texts}")))?;
+    report_patch(cx, validation, &patch, found, decoded.findings, wrong)?;
     Ok(decoded.object)
-}
-
-fn messages(findings: &[Finding]) -> Vec<String> {
-    findings.iter().map(Finding::message).collect()
 }
 
 fn scale_type() -> Result<Typed<'static>, Status> {

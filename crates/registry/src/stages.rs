@@ -57,21 +57,8 @@ impl Registry {
         (namespace, name): (&str, &str),
         object: &mut Object,
     ) -> Result<(), Status> {
-        let resource = served.resource.group_resource();
-        let attributes = Attributes {
-            operation: Operation::Create,
-            resource: &resource,
-            kind,
-            subresource,
-            namespace,
-            name,
-            user: &cx.user.name,
-            groups: &cx.user.groups,
-            dry_run: cx.dry_run,
-            old: None,
-            objects: self,
-            warn: &|text| cx.warn(text),
-        };
+        let attributes =
+            Attributes { kind, ..self.attributes(cx, served, Operation::Create, (subresource, namespace, name), None) };
         self.settings.admission.mutate(&attributes, object).await?;
         self.settings.admission.validate(&attributes, Some(object)).await
     }

@@ -1,7 +1,7 @@
 //! The table of resources: what is served, under which names, and where it is stored. It changes at run time as custom
 //! resources come and go; a reader holds the table it started with.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -21,6 +21,7 @@ pub const ROOT: &str = "/registry/";
 #[derive(Debug)]
 pub struct Served {
     pub resource: Resource,
+    pub group_resource: GroupResource,
     /// `apps/v1`
     pub(crate) api_version: String,
     /// The apiVersion and kind in which its objects are stored.
@@ -47,9 +48,14 @@ pub struct Stored {
 }
 
 impl Served {
+    fn is_named_as(&self, other: &Self) -> bool {
+        let (own, other) = (&self.resource.facts, &other.resource.facts);
+        own.plural == other.plural && own.group == other.group && own.version == other.version
+    }
+
     /// What a body for this resource must be.
     pub(crate) fn wanted(&self) -> Wanted<'_> {
-        Wanted { version: self.resource.group_version(), kind: &self.resource.facts.kind }
+        Wanted { version: self.resource.group_version(), former: None, kind: &self.resource.facts.kind }
     }
 
     /// The bytes in which an object is stored.
@@ -76,27 +82,27 @@ impl Stored {
     }
 }
 
-/// What is served. A look-up costs the same however much that is.
+/// What is served. A look-up costs the same however much that is, and allocates nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     served: Vec<Arc<Served>>,
-    /// By group, version and plural.
-    by_name: HashMap<Name, Arc<Served>>,
-    /// By group, version and kind.
-    by_kind: HashMap<Name, Arc<Served>>,
-    /// By group and plural: the version that came first.
-    preferred: HashMap<(String, String), Arc<Served>>,
-    /// By group: its versions.
-    groups: HashMap<String, HashSet<String>>,
+    groups: HashMap<String, Group>,
     /// By the part of the prefix below the root: `configmaps`, `services/specs`.
     by_prefix: HashMap<String, Arc<Stored>>,
     messages: Arc<Messages>,
 }
 
-type Name = (String, String, String);
+#[derive(Clone, Debug, Default)]
+struct Group {
+    versions: HashMap<String, Version>,
+    /// By plural: the version that came first.
+    preferred: HashMap<String, Arc<Served>>,
+}
 
-fn name(group: &str, version: &str, name: &str) -> Name {
-    (group.to_owned(), version.to_owned(), name.to_owned())
+#[derive(Clone, Debug, Default)]
+struct Version {
+    by_plural: HashMap<String, Arc<Served>>,
+    by_kind: HashMap<String, Arc<Served>>,
 }
 
 impl Table {
@@ -117,10 +123,7 @@ impl Table {
     pub fn extend(&mut self, resources: impl IntoIterator<Item = Resource>, revision: Revision) {
         for resource in resources {
             let served = self.made(resource, revision);
-            let facts = &served.resource.facts;
-            let key = name(&facts.group, &facts.version, &facts.plural);
-            let before = self.by_name.insert(key, Arc::clone(&served));
-            let place = before.and_then(|before| self.served.iter_mut().find(|other| Arc::ptr_eq(other, &before)));
+            let place = self.served.iter_mut().find(|other| other.is_named_as(&served));
             match place {
                 Some(place) => *place = served,
                 None => self.served.push(served),
@@ -152,7 +155,8 @@ impl Table {
         let item_head = "{\"metadata\":{\"resourceVersion\":\"";
         let stored_version = resource.facts.storage.as_ref().unwrap_or(&api_version).as_str().into();
         let kind = kind.as_str().into();
-        Arc::new(Served { resource, api_version, stored_version, kind, stored, head, item_head })
+        let group_resource = resource.group_resource();
+        Arc::new(Served { resource, group_resource, api_version, stored_version, kind, stored, head, item_head })
     }
 
     fn place_of(&mut self, resource: &Resource, revision: Revision) -> Arc<Stored> {
@@ -176,24 +180,27 @@ impl Table {
 
     /// Makes the look-ups anew. The first of a name counts.
     fn index(&mut self) {
-        (self.by_name, self.by_kind) = (HashMap::new(), HashMap::new());
-        (self.preferred, self.groups) = (HashMap::new(), HashMap::new());
+        self.groups = HashMap::new();
         for served in &self.served {
             let facts = &served.resource.facts;
-            let (group, version) = (&facts.group, &facts.version);
-            let first = |map: &mut HashMap<Name, Arc<Served>>, word: &str| {
-                map.entry(name(group, version, word)).or_insert_with(|| Arc::clone(served));
-            };
-            first(&mut self.by_name, &facts.plural);
-            first(&mut self.by_kind, &facts.kind);
-            let resource = (group.clone(), facts.plural.clone());
-            self.preferred.entry(resource).or_insert_with(|| Arc::clone(served));
-            self.groups.entry(group.clone()).or_default().insert(version.clone());
+            let group = self.groups.entry(facts.group.clone()).or_default();
+            let version = group.versions.entry(facts.version.clone()).or_default();
+            for (names, name) in [
+                (&mut version.by_plural, &facts.plural),
+                (&mut version.by_kind, &facts.kind),
+                (&mut group.preferred, &facts.plural),
+            ] {
+                names.entry(name.clone()).or_insert_with(|| Arc::clone(served));
+            }
         }
     }
 
+    fn version(&self, group: &str, version: &str) -> Option<&Version> {
+        self.groups.get(group)?.versions.get(version)
+    }
+
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Served>> {
-        self.by_name.get(&name(group, version, plural))
+        self.version(group, version)?.by_plural.get(plural)
     }
 
     /// Everything served, in the order of discovery.
@@ -208,11 +215,11 @@ impl Table {
 
     /// A resource in the version that is preferred, by group and plural.
     pub fn preferred(&self, group: &str, plural: &str) -> Option<&Arc<Served>> {
-        self.preferred.get(&(group.to_owned(), plural.to_owned()))
+        self.groups.get(group)?.preferred.get(plural)
     }
 
     pub fn by_kind(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Served>> {
-        self.by_kind.get(&name(group, version, kind))
+        self.version(group, version)?.by_kind.get(kind)
     }
 
     pub fn has_group(&self, group: &str) -> bool {
@@ -220,7 +227,7 @@ impl Table {
     }
 
     pub fn has_group_version(&self, group: &str, version: &str) -> bool {
-        self.groups.get(group).is_some_and(|versions| versions.contains(version))
+        self.version(group, version).is_some()
     }
 
     /// The place of a stored key, and the key below its prefix.

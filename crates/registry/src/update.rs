@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use pawl_admission::{Attributes, Operation};
-use pawl_kv::Expect;
+use pawl_meta::Status;
 use pawl_meta::object::{Meta, Object, metadata_mut};
-use pawl_meta::{Errors, FieldPath, GroupKind, Status};
+use pawl_schema::Finding;
 use serde_json::json;
 
-use crate::create::settle_namespace;
-use crate::delete::traits;
-use crate::storage::{Put, Written};
-use crate::{Context, CreateRequest, Entry, Registry, Served, State, metadata, read_error};
+use crate::patch::Patch;
+use crate::pipeline::{Attempt, Pipeline, Present};
+use crate::{
+    Context, CreateRequest, Entry, PatchRequest, Registry, ScaleChange, Sent, Served, State, read_error, scale,
+};
 
 /// A change to an object.
 pub struct UpdateRequest<'a> {
@@ -23,36 +23,78 @@ pub struct UpdateRequest<'a> {
     pub creates: bool,
     /// Why the user may not create it, when that is so.
     pub create_refused: Option<Status>,
-    /// The change says itself who owns what: apply does.
-    pub tracked: bool,
-    /// The new object comes whole from a client (PUT): its uid is a condition, and liens that it does not mention stay.
-    pub replaces: bool,
-    /// Makes the new object from the present one; called again after a conflict.
+    /// What makes the new object from the present one; asked again after a conflict.
     pub change: Change<'a>,
 }
 
 impl<'a> UpdateRequest<'a> {
-    /// The server changes a part of an object that is there.
-    pub fn new(
-        (namespace, name): (&'a str, &'a str),
-        subresource: &'a str,
-        change: impl FnMut(Option<&Object>) -> Result<Object, Status> + Send + 'a,
-    ) -> Self {
-        Self {
-            namespace,
-            name,
-            subresource,
-            creates: false,
-            create_refused: None,
-            tracked: false,
-            replaces: false,
-            change: Box::new(change),
-        }
+    /// A change to an object that is there.
+    pub fn new((namespace, name): (&'a str, &'a str), subresource: &'a str, change: Change<'a>) -> Self {
+        Self { namespace, name, subresource, creates: false, create_refused: None, change }
     }
 }
 
-/// What becomes of an object. `None` is the object that does not exist yet.
-pub type Change<'a> = Box<dyn FnMut(Option<&Object>) -> Result<Object, Status> + Send + 'a>;
+/// What becomes of an object.
+pub enum Change<'a> {
+    /// A client sends it whole. Who is asked again, because somebody was faster, reads the body again: that is rarer than a
+    /// copy is cheap.
+    Replace { sent: Sent<'a>, decoded: Option<Object> },
+    /// A client says what to change.
+    Patch(PatchChange<'a>),
+    /// A client changes its Scale.
+    Scale(ScaleChange<'a>),
+    /// The server changes a part of it.
+    Own(OwnChange<'a>),
+}
+
+/// Makes the new object from the present one.
+pub type OwnChange<'a> = Box<dyn FnMut(&Object) -> Result<Object, Status> + Send + 'a>;
+
+/// A patch that was read, and what is odd about its text.
+pub struct PatchChange<'a> {
+    pub(crate) request: &'a PatchRequest<'a>,
+    pub(crate) patch: Patch,
+    pub(crate) found: Vec<Finding>,
+}
+
+impl<'a> Change<'a> {
+    pub fn replace(sent: Sent<'a>) -> Self {
+        Self::Replace { sent, decoded: None }
+    }
+
+    pub fn own(change: impl FnMut(&Object) -> Result<Object, Status> + Send + 'a) -> Self {
+        Self::Own(Box::new(change))
+    }
+
+    /// Whether the new object says itself who owns what.
+    fn is_tracked(&self) -> bool {
+        match self {
+            Self::Patch(change) => matches!(change.patch, Patch::Apply(_)),
+            Self::Scale(_) => true,
+            Self::Replace { .. } | Self::Own(_) => false,
+        }
+    }
+
+    /// The new object, from the one that is there; `None` where it does not exist yet.
+    fn make(
+        &mut self,
+        registry: &Registry,
+        cx: &Context,
+        served: &Served,
+        old: Option<&Object>,
+    ) -> Result<Object, Status> {
+        let absent = || Status::not_found(&served.group_resource, "");
+        match self {
+            Self::Replace { sent, decoded } => match decoded.take() {
+                Some(object) => Ok(object),
+                None => registry.decode(cx, served, *sent),
+            },
+            Self::Patch(change) => registry.patch_object(cx, served, change, old),
+            Self::Scale(change) => scale::changed(registry, cx, served, old.ok_or_else(absent)?, change),
+            Self::Own(change) => change(old.ok_or_else(absent)?),
+        }
+    }
+}
 
 /// How an update ended.
 pub struct Updated {
@@ -70,42 +112,56 @@ impl Registry {
         served: &Served,
         mut request: UpdateRequest<'_>,
     ) -> Result<Updated, Status> {
-        let resource = &served.resource;
+        if let Change::Replace { sent, decoded } = &mut request.change {
+            // What cannot be read is told before what is not there.
+            *decoded = Some(self.decode(cx, served, *sent)?);
+        }
         let key = served.stored.key(request.namespace, request.name);
         self.storage().catch_up().await?;
         let mut current = served.stored.cache.get(&key);
+        let said = cx.said();
         for _ in 0..ATTEMPTS {
-            let Some(entry) = &current else {
-                if !request.creates {
-                    return Err(Status::not_found(&resource.group_resource(), request.name));
+            let Some(entry) = current else {
+                match self.create_missing(cx, served, &mut request).await? {
+                    Some(updated) => return Ok(updated),
+                    None => current = served.stored.cache.get(&key),
                 }
-                if let Some(status) = request.create_refused {
-                    return Err(status);
-                }
-                let object = (request.change)(None)?;
-                check_name(&object, request.name)?;
-                let tracked = request.tracked;
-                let create = CreateRequest { namespace: request.namespace.to_owned(), object, tracked };
-                match self.create(cx, served, create).await {
-                    Ok(entry) => return Ok(Updated { entry, created: true }),
-                    Err(status) if status.reason == "AlreadyExists" && !cx.dry_run => {
-                        self.storage().catch_up().await?;
-                        current = served.stored.cache.get(&key);
-                        continue;
-                    }
-                    Err(status) => return Err(status),
-                }
+                continue;
             };
-            let old = match &entry.state {
-                State::Readable(readable) => readable.object(entry.revision),
-                State::Unreadable(why) => return Err(read_error(served, &key, why)),
-            };
-            match self.attempt(cx, served, &key, entry, &old, &mut request).await? {
+            match self.attempt(cx, served, &key, &entry, &mut request).await? {
                 Attempt::Done(entry) => return Ok(Updated { entry, created: false }),
                 Attempt::Again(now) => current = now,
             }
+            cx.forget_since(said);
         }
         Err(modified(served, request.name))
+    }
+
+    /// Creates what a change is about and does not exist, where that is asked for; `None` when it exists by now.
+    async fn create_missing(
+        &self,
+        cx: &Context,
+        served: &Served,
+        request: &mut UpdateRequest<'_>,
+    ) -> Result<Option<Updated>, Status> {
+        if !request.creates {
+            return Err(Status::not_found(&served.group_resource, request.name));
+        }
+        if let Some(status) = request.create_refused.take() {
+            return Err(status);
+        }
+        let object = request.change.make(self, cx, served, None)?;
+        check_name(&object, request.name)?;
+        let tracked = request.change.is_tracked();
+        let create = CreateRequest { namespace: request.namespace.to_owned(), object, tracked };
+        match self.create(cx, served, create).await {
+            Ok(entry) => Ok(Some(Updated { entry, created: true })),
+            Err(status) if status.reason == "AlreadyExists" && !cx.dry_run => {
+                self.storage().catch_up().await?;
+                Ok(None)
+            }
+            Err(status) => Err(status),
+        }
     }
 
     async fn attempt(
@@ -114,104 +170,39 @@ impl Registry {
         served: &Served,
         key: &str,
         entry: &Arc<Entry>,
-        old: &Object,
         request: &mut UpdateRequest<'_>,
     ) -> Result<Attempt, Status> {
-        let resource = &served.resource;
-        let shown = served.to_served(old);
-        let mut new = (request.change)(Some(&shown))?;
-        settle_namespace(served, request.namespace, &mut new)?;
-        let group_resource = resource.group_resource();
-        let attributes = Attributes {
-            operation: Operation::Update,
-            resource: &group_resource,
-            kind: &resource.facts.kind,
-            subresource: request.subresource,
-            namespace: if resource.facts.namespaced { request.namespace } else { "" },
-            name: request.name,
-            user: &cx.user.name,
-            groups: &cx.user.groups,
-            dry_run: cx.dry_run,
-            old: Some(&shown),
-            objects: self,
-            warn: &|text| cx.warn(text),
+        let old = match &entry.state {
+            State::Readable(readable) => readable.object(entry.revision),
+            State::Unreadable(why) => return Err(read_error(served, key, why)),
         };
-        check_name(&new, request.name)?;
-        metadata::dedup_owners(cx, &mut new);
-        settle_liens(cx, &mut new, old, request.replaces);
-        if resource.owned_fields(request.subresource).is_some_and(|owned| owned.iter().any(|field| field == "spec")) {
-            // Only a part of the spec may change like this: nobody comes to own what is dropped.
-            self.prepare_kind_update(cx, served, request.subresource, &mut new, &shown);
-        }
-        if !request.tracked {
-            self.track(cx, served, request.subresource, Some(&shown), &mut new);
-        }
-        self.settings.admission.mutate(&attributes, &mut new).await?;
-        let mut new = served.to_stored(new);
-        let version = new.resource_version().to_owned();
-        if request.replaces {
-            check_uid(served, &new, old, request.name)?;
-        }
-        match version.as_str() {
-            "" | "0" if !resource.facts.unconditional && request.subresource.is_empty() => {
-                let mut errors = Errors::new();
-                let at = FieldPath::of("metadata").child("resourceVersion");
-                errors.invalid(&at, 0, "must be specified for an update");
-                // Upstream names the resource here, not the kind.
-                let kind = GroupKind { group: group_resource.group, kind: group_resource.resource };
-                return Err(Status::invalid(&kind, request.name, &errors));
-            }
-            "" | "0" => {}
-            version => {
-                if version.parse::<u64>().is_err() {
-                    return Err(bad_version(version));
-                }
-                if version != entry.revision.to_string() {
-                    return Err(modified(served, request.name));
-                }
-            }
-        }
-        self.prepare_update(cx, served, request.subresource, &mut new, old);
-        let held = self.allocate_update(cx, served, request.subresource, &mut new, old)?;
-        let errors = self.validate_update(cx, served, request.subresource, &new, old);
-        if !errors.is_empty() {
-            return Err(self.invalid(served, request.name, &errors));
-        }
-        self.settings.admission.validate(&attributes, Some(&new)).await?;
-        let value = served.stored_form(&new);
-        let unchanged = entry.readable().is_some_and(|r| *r.value() == value);
-        if unchanged && !pawl_deletion::completes(&new, traits(served)) {
-            return Ok(Attempt::Done(Arc::clone(entry)));
-        }
-        let revision = entry.revision;
-        if cx.dry_run {
-            return Ok(Attempt::Done(Arc::new(self.storage().entry(&served.stored, key, revision, value))));
-        }
-        // The change that takes away the last thing that held a deletion completes it.
-        let gone = pawl_deletion::completes(&new, traits(served));
-        let put = (!gone).then(|| Put { value: value.clone(), ttl: self.ttl(served) });
-        let attention = self.attend(served);
-        self.settle(&held, &new).await?;
-        let written = self.storage().write(&served.stored, key, Expect::Revision(revision), put).await;
-        let applied = matches!(written, Ok(Written::Applied(_)));
-        self.conclude(held, applied).await;
-        if applied && gone {
-            self.release_all(served, &new).await;
-        }
-        if let Some(attention) = attention {
-            attention.ended(&written);
-        }
-        match written? {
-            Written::Applied(_) if gone => {
-                Ok(Attempt::Done(Arc::new(self.storage().entry(&served.stored, key, revision, value))))
-            }
-            Written::Applied(written) => Ok(Attempt::Done(self.written(served, key, written, value))),
-            Written::Conflict(now) => Ok(Attempt::Again(now)),
-        }
+        let shown = served.to_served(&old);
+        let new = request.change.make(self, cx, served, Some(&shown))?;
+        let mut pipeline = Pipeline {
+            registry: self,
+            cx,
+            served,
+            namespace: request.namespace,
+            name: request.name,
+            subresource: request.subresource,
+            tracked: request.change.is_tracked(),
+            replaces: matches!(request.change, Change::Replace { .. }) && request.subresource.is_empty(),
+            present: Some(Present { entry, old: &old, shown: &shown }),
+            new,
+        };
+        pipeline.receive().await?;
+        pipeline.finish().await
     }
 
     /// What a change may not touch stays as it was; generation counts what matters.
-    fn prepare_update(&self, cx: &Context, served: &Served, subresource: &str, new: &mut Object, old: &Object) {
+    pub(crate) fn prepare_update(
+        &self,
+        cx: &Context,
+        served: &Served,
+        subresource: &str,
+        new: &mut Object,
+        old: &Object,
+    ) {
         let facts = &served.resource.facts;
         let nothing = Object::new();
         let was = old.metadata().unwrap_or(&nothing);
@@ -241,25 +232,11 @@ impl Registry {
     }
 }
 
-enum Attempt {
-    Done(Arc<Entry>),
-    /// Somebody was faster; this is what is there now.
-    Again(Option<Arc<Entry>>),
-}
-
 fn restore(metadata: &mut Object, was: &Object, field: &str) {
     match was.get(field) {
         Some(value) => metadata.insert(field.to_owned(), value.clone()),
         None => metadata.remove(field),
     };
-}
-
-/// A client that does not know liens must not drop them; an empty list says that they should go.
-fn settle_liens(cx: &Context, new: &mut Object, old: &Object, replaces: bool) {
-    let mentioned = metadata::take_empty_liens(new) || !new.meta_strings("liens").is_empty();
-    if replaces && pawl_deletion::carry_over(new, old, mentioned) {
-        cx.warn("metadata.liens was not in the request and was kept; send an empty list to remove all liens");
-    }
 }
 
 /// The name in the object must be the one in the URL.
@@ -291,14 +268,14 @@ pub(crate) fn check_uid(served: &Served, new: &Object, old: &Object, name: &str)
          UID in precondition: {uid}, UID in object meta: {}",
         old.uid()
     );
-    Err(Status::conflict(&served.resource.group_resource(), name, why))
+    Err(Status::conflict(&served.group_resource, name, why))
 }
 
-fn modified(served: &Served, name: &str) -> Status {
+pub(crate) fn modified(served: &Served, name: &str) -> Status {
     let why = "the object has been modified; please apply your changes to the latest version and try again";
-    Status::conflict(&served.resource.group_resource(), name, why)
+    Status::conflict(&served.group_resource, name, why)
 }
 
-fn bad_version(version: &str) -> Status {
+pub(crate) fn bad_version(version: &str) -> Status {
     Status::plain_error(format!("strconv.ParseUint: parsing {}: invalid syntax", pawl_meta::go::quote(version)))
 }

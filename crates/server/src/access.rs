@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use pawl_admission::{Authorizes, NoPrivilegedContainers, Permission};
+use pawl_admission::{NoEscalation, NoPrivilegedContainers};
+use pawl_auth::Authorizer;
 use pawl_auth::authn::{
     Authentication, Authenticator, Authorities, BoundKind, BoundObject, ClientCertificates, Discovery, Objects,
     PublicKey, ServiceAccountTokens, SigningKey, StaticTokens, TokenIssuer, public_keys,
@@ -12,13 +13,11 @@ use pawl_auth::authn::{
 use pawl_auth::impersonation::Impersonation;
 use pawl_auth::modes::{Chain, Mode};
 use pawl_auth::rbac::Index;
-use pawl_auth::{Attributes, Authorizer, User};
 use pawl_http::Access;
 use pawl_meta::object::Meta;
 use pawl_meta::time;
 use pawl_registry::Registry;
 
-use crate::roles::NoEscalation;
 use crate::{Error, Settings};
 
 const DEFAULT_ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
@@ -74,7 +73,7 @@ pub fn chain(settings: &Settings, index: Arc<Index>) -> Result<Arc<Chain>, Error
 /// The admission plugins that the flags choose, and the one that guards roles.
 pub fn admission(settings: &Settings, authorizers: &Arc<Chain>) -> Result<pawl_admission::Chain, Error> {
     let dependencies = pawl_admission::Dependencies {
-        authorizes: Arc::new(Asks(Arc::clone(authorizers))),
+        authorizer: Arc::clone(authorizers) as Arc<dyn Authorizer>,
         not_ready_toleration_seconds: settings.toleration_seconds.0,
         unreachable_toleration_seconds: settings.toleration_seconds.1,
     };
@@ -84,22 +83,6 @@ pub fn admission(settings: &Settings, authorizers: &Arc<Chain>) -> Result<pawl_a
         chain = chain.with(Arc::new(NoPrivilegedContainers));
     }
     Ok(chain.with(Arc::new(NoEscalation { chain: Arc::clone(authorizers) })))
-}
-
-/// Answers what plugins want to know about permissions.
-struct Asks(Arc<Chain>);
-
-impl Authorizes for Asks {
-    fn allows(&self, permission: &Permission<'_>) -> bool {
-        let user = User::named(permission.user).with_groups(permission.groups.iter().cloned());
-        let asked = Attributes {
-            subresource: permission.subresource,
-            namespace: permission.namespace,
-            name: permission.name,
-            ..Attributes::resource(&user, permission.verb, permission.group, permission.resource)
-        };
-        self.0.authorize(&asked).is_allowed()
-    }
 }
 
 fn static_tokens(path: &Path, audiences: &[String]) -> Result<StaticTokens, Error> {

@@ -13,7 +13,7 @@ use pawl_kinds::bootstrap::{Keep, Starter, starters};
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{GroupVersion, Status};
 use pawl_registry::{
-    Context, CreateRequest, Encoding, FieldValidation, PatchKind, PatchRequest, Registry, Served, UpdateRequest,
+    Change, Context, CreateRequest, FieldValidation, PatchKind, PatchRequest, Registry, Sent, Served, UpdateRequest,
 };
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ async fn try_ensure(registry: &Registry, places: &Places, starter: &Starter) -> 
     let existing = Objects::get(registry, &group_resource.group, &group_resource.resource, &namespace, &name);
     let cx = context(&starter.manager);
     let body = Value::Object(wanted).to_string();
-    let wanted = registry.decode(&cx, served, Encoding::Json, body.as_bytes(), FieldValidation::Ignore)?;
+    let wanted = registry.decode(&cx, served, Sent::own(body.as_bytes()))?;
     let Some(existing) = existing else {
         create(registry, &cx, served, wanted).await?;
         return set_status(registry, places, starter, served, (&namespace, &name)).await;
@@ -112,7 +112,7 @@ async fn change(
     place: (&str, &str),
     object: &Object,
 ) -> Result<(), Status> {
-    let request = UpdateRequest::new(place, subresource, |_| Ok(object.clone()));
+    let request = UpdateRequest::new(place, subresource, Change::own(|_| Ok(object.clone())));
     registry.update(cx, served, request).await.map(drop)
 }
 

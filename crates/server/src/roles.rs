@@ -1,14 +1,10 @@
-//! Keeps the index of roles and bindings up to date, and guards it: nobody grants what they do not hold.
+//! Keeps the index of roles and bindings up to date.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pawl_admission::{Attributes, Operation, Plugin, Verdict};
-use pawl_auth::User;
-use pawl_auth::modes::Chain;
-use pawl_auth::rbac::{Index, Kind, escalation};
+use pawl_auth::rbac::{Index, Kind};
 use pawl_meta::Status;
-use pawl_meta::object::Object;
 use pawl_registry::{Entry, Followed, Follower, Lag, Registry};
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -88,38 +84,6 @@ impl Granted {
             None => self.known.remove(&entry.key),
         };
         self.index.apply(self.kind, old.as_ref(), new.as_ref());
-    }
-}
-
-/// Refuses roles and bindings that grant more than their writer holds.
-pub struct NoEscalation {
-    pub chain: Arc<Chain>,
-}
-
-impl Plugin for NoEscalation {
-    fn name(&self) -> &'static str {
-        "NoEscalation"
-    }
-
-    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> Verdict<'a> {
-        Box::pin(async move {
-            let Some(object) = object else { return Ok(()) };
-            if attributes.resource.group != GROUP || attributes.operation == Operation::Delete {
-                return Ok(());
-            }
-            let user = User::named(attributes.user).with_groups(attributes.groups.iter().cloned());
-            let old = attributes.old.map(|o| Value::Object(o.clone()));
-            let new = Value::Object(object.clone());
-            let write = escalation::Write {
-                user: &user,
-                resource: &attributes.resource.resource,
-                namespace: attributes.namespace,
-                name: if attributes.operation == Operation::Create { "" } else { attributes.name },
-                old: old.as_ref(),
-                new: &new,
-            };
-            escalation::check(self.chain.index(), &*self.chain, write)
-        })
     }
 }
 

@@ -12,8 +12,8 @@ use pawl_kv::Kv;
 use pawl_meta::Status;
 use pawl_meta::object::{Meta, Object};
 use pawl_registry::{
-    AddressRange, Context, CreateRequest, DeleteRequest, Deleted, Encoding, FieldValidation, Identity, PatchKind,
-    PatchRequest, PortRange, Registry, Served, ServiceRanges, Settings, User,
+    AddressRange, Context, CreateRequest, DeleteRequest, Deleted, FieldValidation, Identity, PatchKind, PatchRequest,
+    PortRange, Registry, Sent, Served, ServiceRanges, Settings, User,
 };
 use serde_json::{Value, json};
 
@@ -93,7 +93,7 @@ impl World {
         let namespace = object.namespace().to_owned();
         let body = object.to_string();
         let cx = context();
-        let decoded = self.registry.decode(&cx, &served, Encoding::Json, body.as_bytes(), FieldValidation::Strict)?;
+        let decoded = self.registry.decode(&cx, &served, Sent::json(body.as_bytes(), FieldValidation::Strict))?;
         let request = CreateRequest { namespace, object: decoded, tracked: false };
         let entry = self.registry.create(&cx, &served, request).await?;
         Ok(entry.readable().unwrap().object(entry.revision))

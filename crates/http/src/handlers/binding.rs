@@ -2,10 +2,11 @@
 
 use http::Response;
 use pawl_meta::Status;
-use pawl_meta::object::{Meta, metadata_mut};
+use pawl_meta::object::{Meta, Object, metadata_mut};
+use pawl_registry::{ApiKind, Sent};
 use serde_json::{Value, json};
 
-use super::update::encoding;
+use super::update::sent;
 use crate::api::{Api, Call};
 use crate::body::Body;
 use crate::options::WriteOptions;
@@ -16,7 +17,8 @@ pub(crate) async fn answer(api: &Api, call: &mut Call) -> Result<Response<Body>,
     call.cx.dry_run = options.dry_run;
     let table = api.registry.table();
     let pods = table.preferred("", "pods").ok_or_else(Status::no_such_resource)?;
-    let mut binding = decode(api, call, "core.v1.Binding", &body)?;
+    let sent = sent(call, &body, options.field_validation)?;
+    let mut binding = decode(api, call, &ApiKind::BINDING, sent)?;
     if call.info.resource == "pods" {
         check_name(call, &mut binding, "Binding")?;
     }
@@ -28,14 +30,8 @@ pub(crate) async fn answer(api: &Api, call: &mut Call) -> Result<Response<Body>,
 }
 
 /// A body that is no object of a resource, with the namespace of the URL.
-pub(super) fn decode(
-    api: &Api,
-    call: &Call,
-    type_name: &str,
-    body: &[u8],
-) -> Result<pawl_meta::object::Object, Status> {
-    let of = pawl_registry::api_type(type_name).ok_or_else(|| Status::internal(format!("no type {type_name}")))?;
-    let mut object = api.registry.decode_as(of, encoding(call)?, body)?;
+pub(super) fn decode(api: &Api, call: &Call, kind: &ApiKind, sent: Sent<'_>) -> Result<Object, Status> {
+    let mut object = api.registry.decode_as(&call.cx, kind, sent)?;
     let namespace = object.namespace();
     if !namespace.is_empty() && namespace != call.info.namespace {
         return Err(Status::bad_request(
@@ -47,7 +43,7 @@ pub(super) fn decode(
 }
 
 /// The name in the body must be the pod's; without one it is.
-pub(super) fn check_name(call: &Call, object: &mut pawl_meta::object::Object, kind: &str) -> Result<(), Status> {
+pub(super) fn check_name(call: &Call, object: &mut Object, kind: &str) -> Result<(), Status> {
     if object.name().is_empty() {
         metadata_mut(object).insert("name".to_owned(), Value::from(call.info.name.as_str()));
     }

@@ -8,7 +8,7 @@ use pawl_registry::{CreateRequest, Served};
 
 use crate::api::{Api, Call};
 use crate::body::Body;
-use crate::handlers::update::encoding;
+use crate::handlers::update::sent;
 use crate::options::{WriteOptions, manager};
 
 pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Result<Response<Body>, Status> {
@@ -16,13 +16,12 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
         return super::review::answer(api, served, call).await;
     }
     let started = Instant::now();
-    api.accepted(call)?;
     let body = api.body(call).await?;
     let options = WriteOptions::read(api, call, "CreateOptions")?;
-    let encoding = encoding(call)?;
+    let sent = sent(call, &body, options.field_validation)?;
     call.cx.dry_run = options.dry_run;
     call.cx.manager = manager(call, &options.field_manager);
-    let object = api.registry.decode(&call.cx, served, encoding, &body, options.field_validation)?;
+    let object = api.registry.decode(&call.cx, served, sent)?;
     let request = CreateRequest { namespace: call.info.namespace.clone(), object, tracked: false };
     let entry = api.registry.create(&call.cx, served, request).await?;
     api.metrics.validated(options.directive(), started);

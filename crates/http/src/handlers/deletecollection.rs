@@ -14,7 +14,7 @@ use crate::render::{self, IncludeObject};
 use crate::respond;
 
 pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Response<Body>, Status> {
-    let accepted = api.accepted(call)?;
+    let accepted = call.accepted;
     let body = api.body(call).await?;
     let list = ListOptions::read(call, served, false)?.list_request();
     let options = read_options(call, &body)?;

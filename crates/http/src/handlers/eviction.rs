@@ -5,11 +5,12 @@ use std::sync::Arc;
 use http::Response;
 use pawl_deletion::DeleteOptions;
 use pawl_meta::{Errors, FieldPath, GroupKind, Status};
-use pawl_registry::Served;
+use pawl_registry::{ApiKind, Served};
 use serde_json::{Value, json};
 
 use super::binding::{check_name, decode, success};
 use super::delete::check_verbs;
+use super::update::sent;
 use crate::api::{Api, Call};
 use crate::body::Body;
 use crate::options::WriteOptions;
@@ -17,7 +18,8 @@ use crate::options::WriteOptions;
 pub(crate) async fn answer(api: &Api, pods: &Arc<Served>, call: &mut Call) -> Result<Response<Body>, Status> {
     let body = api.body(call).await?;
     let options = WriteOptions::read(api, call, "CreateOptions")?;
-    let mut eviction = decode(api, call, "policy.v1.Eviction", &body)?;
+    let sent = sent(call, &body, options.field_validation)?;
+    let mut eviction = decode(api, call, &ApiKind::EVICTION, sent)?;
     check_name(call, &mut eviction, "Eviction")?;
     let deletion = read_options(call, eviction.get("deleteOptions"))?;
     check_verbs(api, pods, call, &deletion)?;

@@ -13,7 +13,7 @@ use crate::render::IncludeObject;
 
 pub(crate) async fn answer(api: &Api, served: &Served, call: &Call) -> Result<Response<Body>, Status> {
     let version = options::get_version(call)?;
-    if api.accepted(call)?.form == Form::Table {
+    if call.accepted.form == Form::Table {
         IncludeObject::check(call.query.get("includeObject"))?;
     }
     if served.resource.facts.is_virtual {

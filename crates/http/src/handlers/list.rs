@@ -16,7 +16,7 @@ use crate::render::{self, IncludeObject};
 use crate::respond;
 
 pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Result<Response<Body>, Status> {
-    let accepted = api.accepted(call)?;
+    let accepted = call.accepted;
     let options = ListOptions::read(call, served, false)?;
     let page = match served.resource.facts.is_virtual {
         true => component::list(api)?,

@@ -13,7 +13,6 @@ use crate::options::{WriteOptions, invalid, manager};
 
 pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Result<Response<Body>, Status> {
     let started = Instant::now();
-    api.accepted(call)?;
     let kind = kind(call)?;
     let body = api.body(call).await?;
     let options = WriteOptions::read(api, call, "PatchOptions")?;

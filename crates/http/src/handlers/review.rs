@@ -7,23 +7,22 @@ use pawl_auth::authn::{BoundKind, bound_reference};
 use pawl_auth::reviews::{AccessReview, review_access, review_rules, review_self, review_token};
 use pawl_meta::object::Meta;
 use pawl_meta::{Errors, Status};
-use pawl_registry::Served;
+use pawl_registry::{ApiKind, Served};
 use serde_json::{Value, json};
 
-use super::update::encoding;
+use super::update::sent;
 use crate::api::{Api, Call};
 use crate::body::Body;
 use crate::options::{WriteOptions, manager};
 
 pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Result<Response<Body>, Status> {
-    api.accepted(call)?;
     if served.resource.facts.plural == "bindings" {
         return super::binding::answer(api, call).await;
     }
     let body = api.body(call).await?;
     let options = WriteOptions::read(api, call, "CreateOptions")?;
     call.cx.manager = manager(call, &options.field_manager);
-    let mut object = api.registry.decode(&call.cx, served, encoding(call)?, &body, options.field_validation)?;
+    let mut object = api.registry.decode(&call.cx, served, sent(call, &body, options.field_validation)?)?;
     api.registry.settle_review(&call.cx, served, &call.info.namespace, &mut object)?;
     let review = Value::Object(object);
     let (user, namespace) = (&call.cx.user, call.info.namespace.as_str());
@@ -45,10 +44,10 @@ pub(crate) async fn token(api: &Api, served: &Arc<Served>, call: &mut Call) -> R
     let Some(issuer) = &api.access.issuer else {
         return Err(Status::not_implemented("this server has no key to sign service-account tokens with"));
     };
-    api.accepted(call)?;
     let body = api.body(call).await?;
     let options = WriteOptions::read(api, call, "CreateOptions")?;
-    let mut request = decode_request(api, call, &body)?;
+    let sent = sent(call, &body, options.field_validation)?;
+    let mut request = Value::Object(api.registry.decode_as(&call.cx, &ApiKind::TOKEN_REQUEST, sent)?);
     let account = api.registry.get(served, &call.info.namespace, &call.info.name, None).await?;
     let account = account.readable().map(|r| r.object(account.revision)).unwrap_or_default();
     name_request(&mut request, call)?;
@@ -90,13 +89,6 @@ pub(crate) async fn token(api: &Api, served: &Arc<Served>, call: &mut Call) -> R
         set(&mut object, &["status", "token"], json!(""));
     }
     call.reply(201, object)
-}
-
-fn decode_request(api: &Api, call: &Call, body: &[u8]) -> Result<Value, Status> {
-    let of = pawl_registry::api_type("authentication.v1.TokenRequest");
-    let of = of.ok_or_else(|| Status::internal("no type for token requests"))?;
-    let object = api.registry.decode_as(of, encoding(call)?, body)?;
-    Ok(Value::Object(object))
 }
 
 /// The account in the body must be the one in the URL.

@@ -11,15 +11,16 @@ use super::{binding, eviction, get, node, patch, review, update};
 use crate::api::{Api, Call};
 use crate::body::Body;
 use crate::options::{WriteOptions, manager};
+use crate::request::Verb;
 
 pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Response<Body>, Status> {
-    match (call.info.subresource.as_str(), call.info.verb.as_str()) {
+    match (call.info.subresource.as_str(), &call.info.verb) {
         ("scale", _) => scale(api, served, call).await,
-        ("log" | "exec" | "attach" | "portforward" | "proxy", _) => node::answer(api, served, call).await,
+        _ if call.info.leads_to_node() => node::answer(api, served, call).await,
         ("status" | "finalize" | "approval" | "ephemeralcontainers" | "resize", verb) => match verb {
-            "get" => get::answer(api, served, call).await,
-            "update" => update::answer(api, served, call).await,
-            "patch" => patch::answer(api, served, call).await,
+            Verb::Get => get::answer(api, served, call).await,
+            Verb::Update => update::answer(api, served, call).await,
+            Verb::Patch => patch::answer(api, served, call).await,
             _ => Err(Status::method_not_allowed()),
         },
         ("binding", _) => binding::answer(api, call).await,
@@ -30,12 +31,11 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &mut Call) -> 
 }
 
 async fn scale(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Response<Body>, Status> {
-    api.accepted(call)?;
     let (namespace, name) = (call.info.namespace.clone(), call.info.name.clone());
-    let scale = match call.info.verb.as_str() {
-        "get" => api.registry.get_scale(served, &namespace, &name).await?,
+    let scale = match &call.info.verb {
+        Verb::Get => api.registry.get_scale(served, &namespace, &name).await?,
         verb => {
-            let replace = verb == "update";
+            let replace = *verb == Verb::Update;
             let kind = if replace { None } else { Some(patch::kind(call)?) };
             let body = api.body(call).await?;
             let options = WriteOptions::read(api, call, if replace { "UpdateOptions" } else { "PatchOptions" })?;
@@ -43,7 +43,7 @@ async fn scale(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Respo
             call.cx.manager = manager(call, &options.field_manager);
             let validation = options.field_validation;
             let change = match kind {
-                None => ScaleChange::Replace { encoding: update::encoding(call)?, body: &body, validation },
+                None => ScaleChange::Replace(update::sent(call, &body, validation)?),
                 Some(kind) => {
                     patch::check(kind, &options)?;
                     ScaleChange::Patch { kind, body: &body, force: options.force.unwrap_or(false), validation }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use http::Response;
 use pawl_meta::Status;
-use pawl_registry::{Encoding, Served, UpdateRequest};
+use pawl_registry::{Change, Encoding, FieldValidation, Sent, Served, UpdateRequest};
 
 use crate::api::{Api, Call};
 use crate::body::Body;
@@ -13,14 +13,12 @@ use crate::options::{WriteOptions, manager};
 
 pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Result<Response<Body>, Status> {
     let started = Instant::now();
-    api.accepted(call)?;
     let body = api.body(call).await?;
     let options = WriteOptions::read(api, call, "UpdateOptions")?;
-    let encoding = encoding(call)?;
+    let sent = sent(call, &body, options.field_validation)?;
     call.cx.dry_run = options.dry_run;
     call.cx.manager = manager(call, &options.field_manager);
-    let (cx, validation) = (&call.cx, options.field_validation);
-    let mut object = Some(api.registry.decode(cx, served, encoding, &body, validation)?);
+    let cx = &call.cx;
     let creates = served.resource.facts.put_creates && call.info.subresource.is_empty();
     let create_refused = creates.then(|| api.access.may(&call.cx.user, "create", &call.info).err()).flatten();
     let request = UpdateRequest {
@@ -29,23 +27,19 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
         subresource: &call.info.subresource,
         creates,
         create_refused,
-        tracked: false,
-        replaces: call.info.subresource.is_empty(),
-        // Who is asked again, because somebody was faster, reads the body again: that is rarer than a copy is cheap.
-        change: Box::new(|_| match object.take() {
-            Some(object) => Ok(object),
-            None => api.registry.decode(cx, served, encoding, &body, validation),
-        }),
+        change: Change::replace(sent),
     };
     let updated = api.registry.update(cx, served, request).await?;
     api.metrics.validated(options.directive(), started);
     api.object(call, served, &updated.entry, if updated.created { 201 } else { 200 })
 }
 
-pub(crate) fn encoding(call: &Call) -> Result<Encoding, Status> {
-    match body_media(&call.headers)? {
-        Media::Json => Ok(Encoding::Json),
-        Media::Yaml => Ok(Encoding::Yaml),
-        Media::Protobuf => Ok(Encoding::Protobuf),
-    }
+/// A body as it was sent.
+pub(crate) fn sent<'b>(call: &Call, bytes: &'b [u8], validation: FieldValidation) -> Result<Sent<'b>, Status> {
+    let encoding = match body_media(&call.headers)? {
+        Media::Json => Encoding::Json,
+        Media::Yaml => Encoding::Yaml,
+        Media::Protobuf => Encoding::Protobuf,
+    };
+    Ok(Sent { encoding, bytes, validation })
 }

@@ -27,7 +27,7 @@ const STREAMS: &str = "application/json;stream=watch, application/vnd.kubernetes
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Result<Response<Body>, Status> {
-    let accepted = api.accepted(call)?;
+    let accepted = call.accepted;
     if accepted.media == Media::Yaml {
         return Err(Status::not_acceptable(format!("only the following media types are accepted: {STREAMS}")));
     }
@@ -49,8 +49,7 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Resu
         Err(status) if status.code == 410 => Source::Error(Some(status)),
         Err(status) => return Err(status),
     };
-    let table = api.registry.table();
-    let labels = Labels::of(&table, &call.info);
+    let labels = Labels::of(&call.target, &call.info);
     let state = State {
         source,
         renderer,

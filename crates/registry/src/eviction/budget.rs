@@ -63,6 +63,23 @@ pub(super) fn spend(budget: &Object, pod: &str, now: &str) -> Result<Object, Sta
     Ok(status)
 }
 
+/// Takes back what was counted for a pod, as far as it is still there.
+pub(super) fn give_back(budget: &mut Object, pod: &str) {
+    let allowed = number(budget, "disruptionsAllowed");
+    let Some(Value::Object(status)) = budget.get_mut("status") else { return };
+    let disrupted = status.get_mut("disruptedPods").and_then(Value::as_object_mut);
+    // Whoever keeps the budget may have counted anew by now.
+    if disrupted.is_none_or(|pods| pods.remove(pod).is_none()) {
+        return;
+    }
+    status.insert("disruptionsAllowed".to_owned(), json!(allowed + 1));
+    let conditions = status.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten();
+    for condition in conditions.filter(|c| c.get("type").is_some_and(|t| t == "DisruptionAllowed")) {
+        condition["status"] = json!("True");
+        condition["reason"] = json!("SufficientPods");
+    }
+}
+
 /// The answer while the budget's controller is behind.
 pub(super) fn still_processed(name: &str) -> Status {
     violated(10, format!("The disruption budget {name} is still being processed by the server."))
@@ -151,6 +168,18 @@ mod tests {
         assert_eq!(spent["disruptionsAllowed"], 0);
         assert_eq!(spent["disruptedPods"], json!({"p": "now"}));
         assert_eq!(spent["conditions"][0]["reason"], "InsufficientPods");
+    }
+
+    #[test]
+    fn what_was_counted_for_a_pod_that_stays_is_given_back_once() {
+        let before = json!({"observedGeneration": 2, "disruptionsAllowed": 1});
+        let mut spent = budget(Value::Object(spend(&budget(before), "p", "now").unwrap()));
+        for _ in 0..2 {
+            give_back(&mut spent, "p");
+            assert_eq!(spent["status"]["disruptionsAllowed"], 1);
+            assert_eq!(spent["status"]["disruptedPods"], json!({}));
+            assert_eq!(spent["status"]["conditions"][0]["reason"], "SufficientPods");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use base64::Engine;
 use pawl_meta::GroupVersion;
 use pawl_meta::quantity::Quantity;
 use pawl_meta::selector::{FieldSelector, LabelSelector};
-use pawl_registry::{Encoding, FieldValidation, ListRequest, Served, protobuf};
+use pawl_registry::{Encoding, FieldValidation, ListRequest, Sent, Served, protobuf};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -36,11 +36,11 @@ fn decode_damaged(encoding: Encoding, encode: impl Fn(&Served, &Value) -> Vec<u8
     campaign(cases, |(body, kind, validation)| {
         let validation = [FieldValidation::Ignore, FieldValidation::Warn, FieldValidation::Strict][validation];
         let cx = context();
-        match stage.registry.decode(&cx, &kinds[kind], encoding, &body, validation) {
+        match stage.registry.decode(&cx, &kinds[kind], Sent { encoding, bytes: &body, validation }) {
             Ok(object) => {
                 let again = serde_json::to_vec(&object).unwrap();
                 let strict = FieldValidation::Strict;
-                let decoded = stage.registry.decode(&cx, &kinds[kind], Encoding::Json, &again, strict);
+                let decoded = stage.registry.decode(&cx, &kinds[kind], Sent::json(&again, strict));
                 assert_eq!(decoded.map_err(|status| status.message), Ok(object));
             }
             Err(status) => assert!((400..500).contains(&status.code), "{}: {}", status.code, status.message),

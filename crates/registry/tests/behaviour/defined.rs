@@ -10,7 +10,7 @@ use pawl_kinds::{
 };
 use pawl_meta::FieldPath;
 use pawl_meta::object::Object;
-use pawl_registry::{Encoding, FieldValidation, ScaleChange, Served};
+use pawl_registry::{FieldValidation, ScaleChange, Sent, Served};
 use pawl_schema::{Field, Node, NodeKind, Object as Shape, Scalar, SchemaBuilder, Type};
 use serde_json::{Value, json};
 
@@ -169,7 +169,7 @@ async fn it_is_scaled_where_it_says() {
         json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {"replicas": 5}});
     let body = scale.to_string();
     let validation = FieldValidation::Strict;
-    let change = ScaleChange::Replace { encoding: Encoding::Json, body: body.as_bytes(), validation };
+    let change = ScaleChange::Replace(Sent::json(body.as_bytes(), validation));
     let scaled = stage.registry.update_scale(&context(), &boats, "n", "a", change).await.unwrap();
     assert_eq!(
         (&scaled["spec"], &scaled["status"]),

@@ -1,5 +1,7 @@
 //! What is posted below a pod.
 
+use std::sync::Arc;
+
 use crate::stage::{Stage, context};
 use pawl_deletion::DeleteOptions;
 use pawl_meta::Status;
@@ -99,4 +101,67 @@ async fn a_namespace_goes_when_nothing_finalizes_it() {
     assert_eq!(stage.get(&namespaces, "gone").await.unwrap()["status"]["phase"], "Terminating");
     stage.merge(&namespaces, "gone", "finalize", json!({"spec": {"finalizers": null}})).await.unwrap();
     assert_eq!(stage.get(&namespaces, "gone").await.unwrap_err().code, 404);
+}
+
+/// A lien that comes while a pod is evicted either comes too late, or nothing of the eviction is left: the budget is as it was,
+/// and the pod is not marked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_eviction_that_loses_to_a_lien_leaves_nothing_behind() {
+    let stage = Stage::open().await;
+    let (pods, budgets) = (stage.served("", "v1", "pods"), stage.served("policy", "v1", "poddisruptionbudgets"));
+    let budget = json!({"metadata": {"name": "b"}, "spec": {"selector": {"matchLabels": {"app": "a"}}}});
+    stage.create(&budgets, budget).await.unwrap();
+    let (mut stayed, mut went) = (0, 0);
+    for round in 0..60 {
+        let status = json!({"status": {
+            "observedGeneration": 1, "disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1,
+            "expectedPods": 2, "disruptedPods": null, "conditions": null,
+        }});
+        stage.merge(&budgets, "b", "status", status).await.unwrap();
+        let name = format!("p{round}");
+        let pod = json!({
+            "metadata": {"name": name, "labels": {"app": "a"}},
+            "spec": {"nodeName": "x", "containers": [{"name": "c", "image": "i"}]},
+        });
+        stage.create(&pods, pod).await.unwrap();
+        let running = json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
+        stage.merge(&pods, &name, "status", running).await.unwrap();
+        let lien = json!({"metadata": {"liens": ["example.com/held"]}});
+        let evicting = {
+            let (registry, pods, name) = (Arc::clone(&stage.registry), Arc::clone(&pods), name.clone());
+            tokio::spawn(async move {
+                let none = DeleteOptions::default();
+                registry.evict(&context(), &pods, ("n", &name), Object::new(), &none).await
+            })
+        };
+        let (_, evicted) = tokio::join!(
+            async {
+                // At once, when the budget was asked, or when the pod was marked.
+                loop {
+                    let (pod, budget) = (stage.get(&pods, &name).await, stage.get(&budgets, "b").await);
+                    let (pod, budget) = (pod.unwrap(), budget.unwrap());
+                    let is_spent = budget["status"]["disruptionsAllowed"] == 0;
+                    if [true, is_spent, is_marked(&pod)][round % 3] || is_going(&pod) {
+                        break;
+                    }
+                }
+                stage.merge(&pods, &name, "", lien).await
+            },
+            async { evicting.await.unwrap() }
+        );
+        let (pod, budget) = (stage.get(&pods, &name).await.unwrap(), stage.get(&budgets, "b").await.unwrap());
+        let allowed = budget["status"]["disruptionsAllowed"].as_i64().unwrap();
+        let (found, expect) = ((is_going(&pod), is_marked(&pod), allowed), evicted.is_ok());
+        assert_eq!(found, if expect { (true, true, 0) } else { (false, false, 1) });
+        if evicted.is_ok() { went += 1 } else { stayed += 1 }
+    }
+    assert!(stayed > 0 && went > 0, "{stayed} stayed, {went} went");
+}
+
+fn is_marked(pod: &Value) -> bool {
+    pod["status"]["conditions"].as_array().unwrap().iter().any(|c| c["type"] == "DisruptionTarget")
+}
+
+fn is_going(pod: &Value) -> bool {
+    pod["metadata"].get("deletionTimestamp").is_some()
 }

@@ -7,8 +7,8 @@ use pawl_kv::Kv;
 use pawl_meta::Status;
 use pawl_meta::object::Object;
 use pawl_registry::{
-    AddressRange, Context, CreateRequest, DeleteRequest, Encoding, Entry, FieldValidation, Identity, Interruption,
-    PatchKind, PatchRequest, PortRange, Registry, Served, ServiceRanges, Settings,
+    AddressRange, Context, CreateRequest, DeleteRequest, Entry, FieldValidation, Identity, Interruption, PatchKind,
+    PatchRequest, PortRange, Registry, Sent, Served, ServiceRanges, Settings,
 };
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ impl Stage {
 
     pub async fn create_as(&self, cx: &Context, served: &Served, object: Value) -> Result<Value, Status> {
         let body = object.to_string();
-        let object = self.registry.decode(cx, served, Encoding::Json, body.as_bytes(), FieldValidation::Strict)?;
+        let object = self.registry.decode(cx, served, Sent::json(body.as_bytes(), FieldValidation::Strict))?;
         let request = CreateRequest { namespace: "n".to_owned(), object, tracked: false };
         self.registry.create(cx, served, request).await.map(|entry| shown(served, &entry))
     }

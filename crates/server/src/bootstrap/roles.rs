@@ -4,7 +4,7 @@ use pawl_admission::Objects;
 use pawl_auth::rbac::reconcile::{Reconciliation, reconcile};
 use pawl_meta::Status;
 use pawl_meta::object::{Meta, Object};
-use pawl_registry::{DeleteRequest, Encoding, FieldValidation, Registry};
+use pawl_registry::{DeleteRequest, Registry, Sent};
 use serde_json::Value;
 
 use super::{context, create, served, update};
@@ -26,7 +26,7 @@ async fn try_ensure(registry: &Registry, wanted: &Value) -> Result<(), Status> {
     let existing = Objects::get(registry, &resource.group, &resource.resource, wanted.namespace(), wanted.name());
     let decode = |object: &Value| -> Result<Object, Status> {
         let body = object.to_string();
-        registry.decode(&cx, served, Encoding::Json, body.as_bytes(), FieldValidation::Ignore)
+        registry.decode(&cx, served, Sent::own(body.as_bytes()))
     };
     let Some(existing) = existing else {
         return create(registry, &cx, served, decode(wanted)?).await;

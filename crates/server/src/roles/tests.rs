@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use pawl_auth::{Attributes, Authorizer};
+use pawl_auth::{Attributes, Authorizer, User};
 use pawl_kinds::Resource;
+use pawl_meta::object::Object;
 use pawl_registry::{
-    AddressRange, Context, CreateRequest, DeleteRequest, Identity, PortRange, ServiceRanges, Settings, UpdateRequest,
+    AddressRange, Change, Context, CreateRequest, DeleteRequest, Identity, PortRange, ServiceRanges, Settings,
+    UpdateRequest,
 };
 use serde_json::json;
 
@@ -53,12 +55,15 @@ async fn make_noise(registry: &Registry) {
     let table = registry.table();
     let served = table.preferred(GROUP, "rolebindings").unwrap();
     for round in 0..50 {
-        let change = |old: Option<&Object>| {
-            let mut object = Value::Object(old.unwrap().clone());
+        let change = |old: &Object| {
+            let mut object = Value::Object(old.clone());
             object["metadata"]["annotations"] = json!({"noise": format!("{round}{}", "x".repeat(250_000))});
             Ok(object.as_object().unwrap().clone())
         };
-        registry.update(&Context::own(), served, UpdateRequest::new(("n", "noise"), "", change)).await.unwrap();
+        registry
+            .update(&Context::own(), served, UpdateRequest::new(("n", "noise"), "", Change::own(change)))
+            .await
+            .unwrap();
     }
 }
 
