@@ -13,6 +13,7 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use pawl_auth::authn::PeerCertificates;
 use pawl_meta::Status;
+use pawl_meta::object::Object;
 use pawl_registry::{Context, Registry, Served};
 use serde_json::Value;
 
@@ -56,6 +57,8 @@ pub trait Documents: Send + Sync + 'static {
     fn discovery(&self, path: &str) -> Option<Value>;
     /// `/api` or `/apis` with everything below in one document.
     fn aggregated(&self, core: bool, media: Media) -> Option<Blob>;
+    /// The stored objects that a definition refuses: by its own schema, or by that of a candidate.
+    fn invalid_objects(&self, definition: &str, candidate: Option<&Object>) -> Result<Value, Status>;
     fn openapi_v3_index(&self) -> Option<Blob>;
     /// One of the documents that the index names.
     fn openapi_v3(&self, key: &str) -> Option<Blob>;
@@ -102,7 +105,11 @@ pub struct ApiSettings {
     pub version: Value,
     /// Whether `fieldValidation` is looked at: the gate `ServerSideFieldValidation`.
     pub field_validation: bool,
+    /// Whether what cannot be read may be deleted: the gate `AllowUnsafeMalformedObjectDeletion`.
+    pub unsafe_deletion: bool,
     pub audit: Option<Arc<Audit>>,
+    /// Where other parts of the server have made their metrics known.
+    pub metrics: prometheus::Registry,
 }
 
 /// Everything that answering a request needs.
@@ -116,6 +123,8 @@ pub struct Api {
     pub version: Value,
     /// Whether `fieldValidation` is looked at: the gate `ServerSideFieldValidation`.
     pub field_validation: bool,
+    /// Whether what cannot be read may be deleted: the gate `AllowUnsafeMalformedObjectDeletion`.
+    pub unsafe_deletion: bool,
     pub audit: Option<Arc<Audit>>,
     pub(crate) places: Places,
 }
@@ -152,8 +161,8 @@ pub(crate) enum Arriving {
 
 impl Api {
     pub fn new(registry: Arc<Registry>, access: Access, documents: Box<dyn Documents>, settings: ApiSettings) -> Self {
-        let ApiSettings { health, limits, version, field_validation, audit } = settings;
-        let metrics = Metrics::new(&version);
+        let ApiSettings { health, limits, version, field_validation, unsafe_deletion, audit, metrics } = settings;
+        let metrics = Metrics::new(metrics, &version);
         if let Some(audit) = &audit {
             // There is one log, so this is the only such metric.
             let _ = metrics.registry().register(Box::new(LostRecords(Arc::clone(audit))));
@@ -168,6 +177,7 @@ impl Api {
             limits,
             version,
             field_validation,
+            unsafe_deletion,
             audit,
         }
     }
@@ -320,7 +330,7 @@ impl Api {
         let result = match call.target.clone() {
             Target::Resource(served) => self.carry_out(&served, &mut call).await,
             Target::Document => self.document(&call).await,
-            Target::Nothing(absence) => absence.answer(),
+            Target::Nothing(absence) => absence.answer(&call.info),
         };
         if let Some(trail) = &call.trail {
             trail.annotate(call.cx.take_notes());
@@ -343,9 +353,18 @@ impl Api {
         if let Some(warning) = &served.resource.facts.warning {
             call.cx.warn(warning.clone());
         }
+        if let Some(why) = &served.resource.facts.unconverted {
+            return Err(Status::not_implemented(why.as_str()));
+        }
         // What leads to a node is not for us to write.
         if !call.info.leads_to_node() {
-            call.accepted = negotiation::negotiate(&call.headers, call.query.get("pretty"))?;
+            let protobuf = !served.resource.facts.custom || call.info.subresource == "scale";
+            call.accepted = negotiation::negotiate_for(&call.headers, call.query.get("pretty"), protobuf)?;
+            // What is answered and not stored has no table.
+            let answered = matches!(call.info.subresource.as_str(), "binding" | "eviction" | "token");
+            if call.accepted.form == negotiation::Form::Table && (answered || served.resource.facts.is_virtual) {
+                return Err(negotiation::not_accepted());
+            }
         }
         if !call.info.subresource.is_empty() {
             return handlers::subresource::answer(self, served, call).await;

@@ -11,8 +11,8 @@ use std::time::Duration;
 use pawl_auth::rbac::{Index, Kind, Rule, covers};
 use pawl_auth::{Attributes, Authorizer, User};
 use pawl_registry::{
-    AddressRange, Change, Context, CreateRequest, Encoding, FieldValidation, Identity, PatchKind, PatchRequest,
-    PortRange, Registry, Sent, Served, ServiceRanges, Settings, UpdateRequest, protobuf,
+    AddressRange, Change, Context, CreateRequest, Encoding, FieldValidation, PatchKind, PatchRequest, PortRange,
+    Registry, Sent, Served, ServiceRanges, Settings, UpdateRequest, protobuf,
 };
 use pawl_schema::{Scalar, TypeKind, TypeRef, yaml};
 use serde_json::{Map, Value, json};
@@ -80,9 +80,14 @@ impl Bench {
             addresses: AddressRange { base: "10.0.0.0".parse().unwrap(), bits: 24 },
             node_ports: PortRange { first: 30000, last: 32767 },
         };
-        let settings = Settings { admission: Default::default(), liens: true, event_ttl: Duration::ZERO, services };
-        let (registry, revision) =
-            Registry::open(store, Box::new(Identity), pawl_kinds::builtin(), settings).await.unwrap();
+        let settings = Settings {
+            admission: Default::default(),
+            liens: true,
+            event_ttl: Duration::ZERO,
+            services,
+            quarantine: Duration::ZERO,
+        };
+        let (registry, revision) = Registry::open(store, None, pawl_kinds::builtin(), settings).await.unwrap();
         let registry = Arc::new(registry);
         let follower = Arc::clone(&registry);
         tokio::spawn(async move { follower.follow(revision).await });
@@ -105,7 +110,7 @@ impl Bench {
                 let served = self.served("deployments");
                 let mut raw = Vec::new();
                 let object = deployment(size).as_object().unwrap().clone();
-                protobuf().encode(served.resource.object_type.as_ref(), &object, &mut raw).unwrap();
+                protobuf().encode(served.resource.object_type().as_ref(), &object, &mut raw).unwrap();
                 let body = pawl_protobuf::seal("apps/v1", "Deployment", &raw);
                 self.post("deployments", Encoding::Protobuf, &body).await;
             }
@@ -271,7 +276,7 @@ async fn every_list(size: usize) {
     let table = bench.registry.table();
     let mut looked_at = 0;
     for served in table.served() {
-        let of = served.resource.object_type.as_ref();
+        let of = served.resource.object_type().as_ref();
         let mut places = Vec::new();
         find_lists(of, &mut Vec::new(), &mut HashSet::new(), &mut places);
         for place in places {

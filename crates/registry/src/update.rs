@@ -9,9 +9,7 @@ use serde_json::json;
 
 use crate::patch::Patch;
 use crate::pipeline::{Attempt, Pipeline, Present};
-use crate::{
-    Context, CreateRequest, Entry, PatchRequest, Registry, ScaleChange, Sent, Served, State, read_error, scale,
-};
+use crate::{Context, CreateRequest, Entry, PatchRequest, Registry, ScaleChange, Sent, Served, scale};
 
 /// A change to an object.
 pub struct UpdateRequest<'a> {
@@ -112,6 +110,9 @@ impl Registry {
         served: &Served,
         mut request: UpdateRequest<'_>,
     ) -> Result<Updated, Status> {
+        if let Some(why) = served.resource.facts.refused.as_ref().filter(|_| !cx.is_own()) {
+            return Err(Status::not_implemented(why.as_str()));
+        }
         if let Change::Replace { sent, decoded } = &mut request.change {
             // What cannot be read is told before what is not there.
             *decoded = Some(self.decode(cx, served, *sent)?);
@@ -128,7 +129,7 @@ impl Registry {
                 }
                 continue;
             };
-            match self.attempt(cx, served, &key, &entry, &mut request).await? {
+            match self.attempt(cx, served, &entry, &mut request).await? {
                 Attempt::Done(entry) => return Ok(Updated { entry, created: false }),
                 Attempt::Again(now) => current = now,
             }
@@ -168,14 +169,10 @@ impl Registry {
         &self,
         cx: &Context,
         served: &Served,
-        key: &str,
         entry: &Arc<Entry>,
         request: &mut UpdateRequest<'_>,
     ) -> Result<Attempt, Status> {
-        let old = match &entry.state {
-            State::Readable(readable) => readable.object(entry.revision),
-            State::Unreadable(why) => return Err(read_error(served, key, why)),
-        };
+        let old = entry.must_be_readable(&served.stored)?.object(entry.revision);
         let shown = served.to_served(&old);
         let new = request.change.make(self, cx, served, Some(&shown))?;
         let mut pipeline = Pipeline {
@@ -187,7 +184,7 @@ impl Registry {
             subresource: request.subresource,
             tracked: request.change.is_tracked(),
             replaces: matches!(request.change, Change::Replace { .. }) && request.subresource.is_empty(),
-            present: Some(Present { entry, old: &old, shown: &shown }),
+            present: Some(Present { entry, old: served.judged(&old, &shown), shown: &shown }),
             new,
         };
         pipeline.receive().await?;

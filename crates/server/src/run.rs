@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use pawl_auth::authn::Authorities;
 use pawl_auth::rbac::Index;
-use pawl_controllers::{Controllers, Handle, Witness};
+use pawl_controllers::{Catalogue, Controllers, Handle, Witness};
 use pawl_http::{Api, ApiSettings, Health, Limits, Server, ServerOptions};
 use pawl_kv::Kv;
-use pawl_registry::{Identity, Registry};
+use pawl_registry::Registry;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
@@ -17,10 +17,11 @@ use tokio::task::JoinHandle;
 
 use crate::bootstrap::Places;
 use crate::documents::FromTable;
+use crate::encryption::Encryption;
 use crate::roles;
 use crate::{
-    Error, Settings, access, auditing, bootstrap, certificates, descriptors, guard, notify, parent, reload, seed,
-    stand_in,
+    Error, Settings, access, auditing, bootstrap, certificates, descriptors, encryption, guard, notify, parent, reload,
+    seed, stand_in,
 };
 
 /// A server that answers.
@@ -51,6 +52,8 @@ impl Running {
 /// Starts a server. It listens only once it can answer. A start that is refused leaves nothing behind.
 pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     certificates::check(&settings)?;
+    let metrics = prometheus::Registry::new();
+    let encryption = encryption::start(&settings, &metrics).await?;
     let seed = settings.seed.iter().map(|path| seed::read(path)).collect::<Result<Vec<_>, _>>()?.concat();
     // The port must be known for what points to it; who connects meanwhile waits until the server answers.
     let address = std::net::SocketAddr::new(settings.address, settings.port);
@@ -64,6 +67,8 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let options = pawl_kv_embedded::Options { history: settings.history, sync: settings.sync, ..Default::default() };
     let failed = |source| Error::Store { path: store_dir.clone(), source };
     let store: Arc<dyn Kv> = pawl_kv_embedded::Store::open(&store_dir, options).map_err(failed)?;
+    #[cfg(feature = "raw-store")]
+    crate::raw_store::open(&store).await?;
     // Only the owner of the store makes certificates: a second server on the same directory has been refused by now.
     guard::secrets(&settings)?;
     let identity = certificates::prepare(&settings)?;
@@ -73,14 +78,19 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         admission: access::admission(&settings, &authorizers)?,
         liens: settings.gates.enabled("InUseProtection"),
         event_ttl: settings.event_ttl,
+        quarantine: settings.quarantine,
         services: pawl_registry::ServiceRanges {
             addresses: pawl_registry::AddressRange { base: settings.service_range.0, bits: settings.service_range.1 },
             node_ports: pawl_registry::PortRange { first: settings.node_ports.0, last: settings.node_ports.1 },
         },
     };
     let builtin = pawl_kinds::load().map_err(|broken| Error::Start(broken.to_string()))?;
+    let ratcheting = settings.gates.enabled("CRDValidationRatcheting");
+    let gates = pawl_custom::prepare::Gates { ratcheting, ..Default::default() };
+    let at_rest = pawl_custom::AtRest::default();
+    let resources = pawl_custom::with_definitions(builtin.resources(), gates, &at_rest);
     let (registry, revision) =
-        Registry::open(Arc::clone(&store), Box::new(Identity), builtin.resources(), registry_settings)
+        Registry::open(Arc::clone(&store), encryption.as_ref().map(Encryption::seals), &resources, registry_settings)
             .await
             .map_err(failed)?;
     let registry = Arc::new(registry);
@@ -98,16 +108,26 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         client_ca: Some(identity.client_roots.clone()),
     };
     bootstrap::run(&registry, &places).await;
+    let serving = pawl_custom::Settings { ratcheting, embedded_metadata: pawl_registry::validate_embedded };
+    let catalogue = Catalogue::open(Arc::clone(&registry), serving).await;
+    let catalogue = Arc::new(catalogue.map_err(|e| Error::Start(e.to_string()))?);
+    let surveyor = Arc::clone(&catalogue);
+    at_rest.set(move |definition| surveyor.survey(definition));
     let roles::Following { tasks: mut followers, lag } =
         roles::follow(&registry, &index).await.map_err(|e| Error::Start(e.to_string()))?;
     followers.push(following);
+    followers.extend(encryption.as_ref().map(|encryption| encryption.follow(&registry)));
     let checked = Arc::clone(&store);
     let caches = Arc::clone(registry.storage());
     let health = Health::new(vec![
         ("etcd", Box::new(move || checked.health().map_err(|e| e.to_string()))),
         ("watch-cache", Box::new(move || caches.following())),
     ]);
-    let health = Arc::new(health.with_readiness("informer-sync", Box::new(move || roles::up_to_date(&lag))));
+    let health = health.with_readiness("informer-sync", Box::new(move || roles::up_to_date(&lag)));
+    let told = Arc::clone(&registry);
+    let health = health.with_remark(Box::new(move || unreadable(&told)));
+    let checks = encryption.iter().flat_map(Encryption::checks);
+    let health = Arc::new(checks.fold(health, |health, (name, check)| health.with_service(name, check)));
     let limits = Limits {
         reading: settings.reading,
         mutating: settings.mutating,
@@ -122,16 +142,23 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         limits,
         version: version(),
         field_validation: settings.gates.enabled("ServerSideFieldValidation"),
+        unsafe_deletion: settings.gates.enabled("AllowUnsafeMalformedObjectDeletion"),
         audit,
+        metrics,
     };
-    let documents = Box::new(FromTable::new(Arc::clone(&registry), builtin, settings.advertised()));
+    let documents =
+        Box::new(FromTable::new(Arc::clone(&registry), builtin, Arc::clone(&catalogue), settings.advertised()));
     let authorities =
         Authorities::from_pem(&identity.client_roots).map_err(|error| Error::Certificate(error.to_string()))?;
     let authorities = Arc::new(authorities);
     let access = access::build(&settings, &registry, authorizers, Arc::clone(&authorities))?;
     let api = Arc::new(Api::new(Arc::clone(&registry), access, documents, api_settings));
+    for collector in pawl_custom::metrics::collectors() {
+        // Names are distinct, and every server has a registry of its own.
+        let _ = api.metrics.registry().register(collector);
+    }
     let root_ca = Some(identity.serving_roots.clone());
-    let options = pawl_controllers::Options { witness, root_ca, ..Default::default() };
+    let options = pawl_controllers::Options { witness, root_ca, catalogue: Some(catalogue), ..Default::default() };
     let controllers = Controllers::start(Arc::clone(&registry), &settings.controllers, options).map_err(Error::Flag)?;
     seed::apply(&registry, &seed).await?;
     if let Some(path) = &settings.write_kubeconfig {
@@ -212,6 +239,14 @@ pub async fn serve(settings: Settings, announce: impl FnOnce(&Running)) -> Resul
 /// Returns when there is nobody left to serve for; never, unless that was asked for.
 async fn orphaned(exit_with_parent: bool) {
     if exit_with_parent { parent::ended().await } else { std::future::pending().await }
+}
+
+/// How many objects cannot be read, if there are any.
+fn unreadable(registry: &Registry) -> Option<String> {
+    let table = registry.table();
+    let shown = table.find(pawl_registry::GROUP, "v1", pawl_registry::UNREADABLE)?;
+    let count = shown.stored.cache.len();
+    (count > 0).then(|| format!("{count} objects cannot be read: kubectl get {}", pawl_registry::UNREADABLE))
 }
 
 /// What `/version` says: a version that clients know, with our own in it.
