@@ -7,7 +7,7 @@ import copy
 import json
 
 import message
-from objects import KINDS
+from objects import DRY, KINDS
 from wire import Request
 
 MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
@@ -36,7 +36,11 @@ def scenarios():
     yield spaces
     for kind in KINDS:
         yield life(kind)
-    for kind in KINDS:
+    for kind in DRY:
+        s = Scenario(kind.id)
+        creates(s, kind, kind.path(), kind.object(fit(kind, "y")))
+        yield s
+    for kind in KINDS + DRY:
         yield bad_values(kind)
     for kind in KINDS:
         yield changes(kind)
@@ -48,6 +52,8 @@ def life(kind):
     all, name = kind.path(kind.space), fit(kind, "x")
     one = f"{all}/{name}"
     body = kind.object(name)
+    s.ask("create", "POST", all, body)
+    s.ask("again", "POST", all, body)
     creates(s, kind, all, body)
     reads(s, all, one, name)
     updates(s, kind, all, one, body)
@@ -61,7 +67,7 @@ def life(kind):
 
 def fit(kind, name):
     """Some kinds have names of a form of their own."""
-    return {"IPAddress": f"10.0.0.{ord(name[0])}", "FlowSchema": f"d-{name}", "PriorityLevelConfiguration": f"d-{name}"}.get(
+    return {"CustomResourceDefinition": "things.g.example.com", "APIService": "v1.g.example.com", "IPAddress": f"10.0.0.{ord(name[0])}", "FlowSchema": f"d-{name}", "PriorityLevelConfiguration": f"d-{name}"}.get(
         kind.kind, f"{name}.example.com" if kind.kind.startswith(("Mutating", "Validating")) else name)
 
 
@@ -69,8 +75,6 @@ def creates(s, kind, all, body):
     type_name = proto(kind)
     dry = all + "?dryRun=All"
     other = named(body, fit(kind, "y"))
-    s.ask("create", "POST", all, body)
-    s.ask("again", "POST", all, body)
     s.ask("create-dry", "POST", dry, other)
     s.ask("create-table", "POST", dry, other, headers={"Accept": TABLE})
     s.ask("create-partial", "POST", dry, other, headers={"Accept": PARTIAL})

@@ -49,6 +49,17 @@ LABEL = {"metadata": {"labels": {"p": "1"}}}
 NET, RBAC, STORE = "networking.k8s.io/v1", "rbac.authorization.k8s.io/v1", "storage.k8s.io/v1"
 ADMIT, FLOW, DRA = "admissionregistration.k8s.io/v1", "flowcontrol.apiserver.k8s.io/v1", "resource.k8s.io/v1"
 
+# What upstream changes by itself once it is there: these are only asked for as dry runs.
+DRY = [
+    Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", False, {"spec": {"group": "g.example.com", "scope": "Namespaced",
+         "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList", "shortNames": ["th"], "categories": ["all"]},
+         "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object",
+          "properties": {"x": {"type": "integer", "minimum": 1}}}}}}, "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.x", "statusReplicasPath": ".status.x"}},
+          "additionalPrinterColumns": [{"name": "X", "type": "integer", "jsonPath": ".spec.x"}], "selectableFields": [{"jsonPath": ".spec.x"}]}]}}, LABEL),
+    Kind("apiregistration.k8s.io/v1", "APIService", "apiservices", False, {"spec": {"group": "g.example.com", "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 10,
+         "service": {"name": "s", "namespace": "default", "port": 443}, "insecureSkipTLSVerify": True}}, LABEL),
+]
+
 KINDS = [
     core("ConfigMap", "configmaps", True, {"data": {"a": "1"}, "binaryData": {"b": "AQI="}}, {"data": {"a": "2"}}),
     core("Secret", "secrets", True, {"data": {"a": "MQ=="}, "stringData": {"s": "x"}, "type": "Opaque"}, {"data": {"a": "Mg=="}}),
