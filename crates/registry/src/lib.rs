@@ -26,6 +26,7 @@ mod patch;
 mod pipeline;
 mod quarantine;
 mod removing;
+mod resealing;
 mod rewrite;
 mod scale;
 mod showing;
@@ -63,6 +64,7 @@ pub use listing::{ListAt, ListRequest, Page};
 pub use messages::Messages;
 pub use patch::{PatchKind, PatchRequest};
 pub use pawl_seal::Plain;
+pub use resealing::Resealed;
 pub use scale::ScaleChange;
 pub use showing::{GROUP, QUARANTINED, UNREADABLE};
 pub use storage::Storage;
@@ -82,6 +84,19 @@ pub struct Settings {
     pub services: ServiceRanges,
     /// How long what was removed unread is kept; zero where it is not.
     pub quarantine: std::time::Duration,
+}
+
+impl Settings {
+    /// For who only reads.
+    pub fn reading() -> Self {
+        let nowhere = std::net::IpAddr::from([0, 0, 0, 0]);
+        let services = ServiceRanges {
+            addresses: AddressRange { base: nowhere, bits: 32 },
+            node_ports: PortRange { first: 0, last: 0 },
+        };
+        let zero = std::time::Duration::ZERO;
+        Self { admission: Chain::default(), liens: true, event_ttl: zero, services, quarantine: zero }
+    }
 }
 
 /// Everything that is stored, and the way to it.

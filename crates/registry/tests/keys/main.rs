@@ -180,7 +180,7 @@ async fn a_key_that_is_gone_takes_what_it_sealed_and_brings_it_back() {
     world.create("a").await;
     let candidate = config(&["secrets"], json!([aesgcm(&[("two", 2)])]));
     let candidate = world.seals.prepare(&candidate).await.unwrap();
-    assert_eq!(world.registry().lost_with(candidate.mark()), [("secrets".to_owned(), 1)].into());
+    assert_eq!(world.registry().lost_with(&world.seals.mark(), candidate.mark()), [("secrets".to_owned(), 1)].into());
     let before = world.stage.get(&world.secrets, "a").await.unwrap();
     let mut open = world.watch(WatchStart::Now).await.unwrap();
     world.seals.install(candidate);
