@@ -22,6 +22,8 @@ pub struct Actor {
     pub registry: Arc<Registry>,
     pub name: Name,
     user: User,
+    /// Who its writes are attributed to in managedFields.
+    manager: String,
     witness: Option<Arc<dyn Witness>>,
 }
 
@@ -53,6 +55,12 @@ pub enum Outcome {
 }
 
 impl Actor {
+    /// The server itself, where it acts like a controller.
+    pub fn own(registry: Arc<Registry>, name: Name, witness: Option<Arc<dyn Witness>>) -> Self {
+        let Context { user, manager, .. } = Context::own();
+        Self { registry, name, user, manager, witness }
+    }
+
     pub fn new(registry: Arc<Registry>, name: Name, witness: Option<Arc<dyn Witness>>) -> Self {
         let groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"];
         let user = User {
@@ -60,7 +68,7 @@ impl Actor {
             groups: groups.map(str::to_owned).to_vec(),
             ..User::default()
         };
-        Self { registry, name, user, witness }
+        Self { registry, name, user, manager: MANAGER.to_owned(), witness }
     }
 
     /// The resource in the version that is stored.
@@ -107,7 +115,7 @@ impl Actor {
         because: &[(&'static str, &str)],
     ) -> Result<Outcome, Status> {
         let request = DeleteRequest { namespace, name, options };
-        let cx = self.context(MANAGER);
+        let cx = self.context(&self.manager);
         let result = self.registry.delete(&cx, served, request).await;
         let mut notes = cx.take_notes();
         if result.is_ok() && !notes.is_empty() {
@@ -141,12 +149,12 @@ impl Actor {
             Ok(new)
         };
         let request = UpdateRequest::new(place, subresource, Change::own(change));
-        judge(self.registry.update(&self.context(MANAGER), served, request).await.map(|_| ()))
+        judge(self.registry.update(&self.context(&self.manager), served, request).await.map(|_| ()))
     }
 
     /// Creates an object the way a client does. One that is there already is left alone.
     pub async fn create(&self, served: &Served, namespace: &str, object: &Value) -> Result<Outcome, Status> {
-        let cx = self.context(MANAGER);
+        let cx = self.context(&self.manager);
         let body = object.to_string();
         let object = self.registry.decode(&cx, served, Sent::own(body.as_bytes()))?;
         let request = CreateRequest { namespace: namespace.to_owned(), object, tracked: false };

@@ -1,5 +1,5 @@
 //! The controllers that run inside the server: garbage collector, namespaces, protection of volumes, claims and classes,
-//! service accounts, root certificates, aggregated cluster roles.
+//! service accounts, root certificates, aggregated cluster roles, definitions of custom resources.
 //!
 //! Each one plans (pure, over what it was told) and acts (writes through the registry as its own user, the way every
 //! client does). They follow watches and never poll; what fails is tried again later and later. Only the namespace
@@ -18,6 +18,7 @@
 mod actor;
 mod aggregation;
 mod counters;
+mod definitions;
 mod feed;
 mod furnishing;
 mod garbage;
@@ -35,6 +36,7 @@ use pawl_registry::Registry;
 
 pub use actor::{Act, Witness};
 pub use counters::Counters;
+pub use definitions::Catalogue;
 pub use selection::Name;
 
 use counters::Tally;
@@ -52,11 +54,19 @@ pub struct Options {
     pub root_ca: Option<String>,
     /// Who keeps a record of deletions that need one.
     pub witness: Option<Arc<dyn Witness>>,
+    /// What serves custom resources; without it definitions do nothing.
+    pub catalogue: Option<Arc<Catalogue>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { namespace_stall: Duration::from_secs(10), concurrency: 16, root_ca: None, witness: None }
+        Self {
+            namespace_stall: Duration::from_secs(10),
+            concurrency: 16,
+            root_ca: None,
+            witness: None,
+            catalogue: None,
+        }
     }
 }
 
@@ -90,8 +100,13 @@ impl Controllers {
                     }
                 }
                 Name::RoleAggregation => aggregation::start(&mut crew, actor, Arc::clone(&tally)),
+                Name::Definitions => {}
             }
             tracing::debug!(controller = %name, "started");
+        }
+        if let Some(catalogue) = options.catalogue {
+            let actor = actor::Actor::own(registry, Name::Definitions, options.witness);
+            definitions::start(&mut crew, actor, catalogue, options.namespace_stall, Arc::clone(&tally));
         }
         Ok(Handle { crew, tally })
     }

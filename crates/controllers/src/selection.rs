@@ -15,6 +15,8 @@ pub enum Name {
     ServiceAccounts,
     RootCertificates,
     RoleAggregation,
+    /// Part of the server itself: always there.
+    Definitions,
 }
 
 impl Name {
@@ -61,6 +63,7 @@ impl Name {
             Self::RoleAggregation => {
                 ("clusterrole-aggregation-controller", "clusterrole-aggregation", "clusterrole-aggregation-controller")
             }
+            Self::Definitions => ("customresourcedefinition-controller", "crd", "customresourcedefinition-controller"),
         }
     }
 

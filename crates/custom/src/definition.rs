@@ -3,10 +3,9 @@
 //! Reading never fails: what is missing or of a wrong type is read as absent, as the definition was decoded and judged before.
 //! Author's schemas are kept as text, as most of them are never used between two changes, and a tree of one takes ten times the room.
 
-use std::cmp::Ordering;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use pawl_meta::by_priority;
 use pawl_meta::object::{Meta, Object};
 use pawl_structural::{Props, ScalePaths};
 use serde_json::Value;
@@ -298,28 +297,6 @@ impl Conversion {
             review_versions: fields::strings(webhook, "conversionReviewVersions"),
         })
     }
-}
-
-/// The order of versions in discovery: `v2`, `v1`, `v1beta2`, `v1beta1`, `v1alpha1`, then other names by the alphabet.
-pub fn by_priority(a: &str, b: &str) -> Ordering {
-    match (rank(a), rank(b)) {
-        (Some(left), Some(right)) => right.cmp(&left),
-        (Some(_), None) => Ordering::Less,
-        (None, Some(_)) => Ordering::Greater,
-        (None, None) => a.cmp(b),
-    }
-}
-
-/// Stability, major and minor number of a version that is named as Kubernetes names them.
-fn rank(version: &str) -> Option<(u8, u64, u64)> {
-    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten();
-    let rest = version.strip_prefix('v')?;
-    for (word, stability) in [("alpha", 0), ("beta", 1)] {
-        if let Some((major, minor)) = rest.split_once(word) {
-            return Some((stability, digits(major)?, digits(minor)?));
-        }
-    }
-    Some((2, digits(rest)?, 0))
 }
 
 #[cfg(test)]

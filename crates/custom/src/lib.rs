@@ -10,8 +10,12 @@ mod ca;
 mod columns;
 mod conform;
 mod definition;
+mod definitions;
+mod family;
 mod fields;
+mod instances;
 mod json_path;
+pub mod metrics;
 mod naming;
 pub mod openapi;
 pub mod plan;
@@ -19,13 +23,16 @@ pub mod prepare;
 pub mod registration;
 mod selectable;
 pub mod status;
+mod survey;
 pub mod validate;
 
 pub use columns::{Columns, Header};
 pub use conform::conform;
-pub use definition::{
-    AuthorSchema, Column, Conversion, Definition, Names, Scale, Service, Version, Webhook, by_priority,
-};
+pub use definition::{AuthorSchema, Column, Conversion, Definition, Names, Scale, Service, Version, Webhook};
+pub use definitions::{GROUP, PLURAL, with_definitions};
+pub use family::Family;
+pub use instances::{Settings, resources, stored_resource};
 pub use json_path::JsonPath;
 pub use naming::InUse;
 pub use selectable::Selectable;
+pub use survey::{AtRest, Refused, Survey};

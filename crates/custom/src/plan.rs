@@ -15,6 +15,7 @@ use crate::definition::{Names, author_schema};
 use crate::fields;
 use crate::naming::{self, InUse};
 use crate::status::{self, Condition};
+use crate::survey::Survey;
 
 /// The finalizer under which the instances of a definition are deleted.
 pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -126,6 +127,20 @@ pub fn migrating(object: &Object, step: &Migration<'_>, now: &str) -> Option<Obj
         status.insert("storedVersions".to_owned(), versions);
     }
     (said || observed || moved).then_some(status)
+}
+
+/// The status of a definition whose stored objects were looked at. There is a condition only while some are refused.
+pub fn invalid_at_rest(object: &Object, survey: &Survey, now: &str) -> Option<Object> {
+    let mut status = fields::within(object, "status").clone();
+    let changed = match survey.refused {
+        0 => status::remove(&mut status, Condition::INVALID_AT_REST),
+        _ => {
+            let message = format!("the schema refuses {}", survey.text());
+            let condition = Condition::new(Condition::INVALID_AT_REST, "True", "ValidationTightened", message);
+            status::set(&mut status, &condition, now)
+        }
+    };
+    changed.then_some(status)
 }
 
 fn give_names(object: &Object, status: &mut Object, in_use: &InUse, now: &str) -> bool {

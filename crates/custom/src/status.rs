@@ -23,6 +23,8 @@ impl Condition {
     pub const NON_STRUCTURAL: &'static str = "NonStructuralSchema";
     pub const API_APPROVED: &'static str = "KubernetesAPIApprovalPolicyConformant";
     pub const STORAGE_MIGRATING: &'static str = "StorageMigrating";
+    /// Not upstream's: stored objects are refused by the schema. There only while some are.
+    pub const INVALID_AT_REST: &'static str = "ObjectsInvalidAtRest";
 
     pub(crate) fn new(
         kind: &'static str,

@@ -100,7 +100,7 @@ fn group(group: table::Group<'_>) -> GroupDiscovery<'_> {
 
 fn resource(resource: &Resource) -> ResourceDiscovery<'_> {
     let facts = &resource.facts;
-    let subresources = facts.sub.iter().map(|sub| SubresourceDiscovery {
+    let subresources = facts.sub.iter().filter(|sub| !sub.hidden).map(|sub| SubresourceDiscovery {
         subresource: &sub.name,
         response_kind: ResponseKind { group: &sub.group, version: &sub.version, kind: &sub.kind },
         verbs: &sub.verbs,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use pawl_kinds::Resource;
+use pawl_kinds::{Published, Resource};
 use pawl_schema::{FieldRef, ListType, ObjectRef, Patch, Presence, Scalar, TypeKind, TypeRef};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -60,6 +60,9 @@ pub(crate) struct Definition<'s> {
     pub kind: Option<&'static str>,
     #[serde(flatten)]
     pub extensions: Extensions<'s>,
+    /// As an author wrote it: then there is nothing else.
+    #[serde(flatten)]
+    pub written: Option<serde_json::Map<String, Value>>,
 }
 
 /// What Kubernetes adds to a schema.
@@ -162,6 +165,11 @@ pub(crate) fn reachable<'s>(
 impl<'s> Writer<'_, 's> {
     /// The definition of a published type.
     fn definition(&mut self, name: &str, source: Source<'s>) -> Definition<'s> {
+        if let Source::Custom(resource) | Source::CustomList(resource) = source
+            && let Some(published) = resource.behaviour.published()
+        {
+            return self.published(resource, published, matches!(source, Source::CustomList(_)));
+        }
         let mut definition = match source {
             Source::Builtin(of) => self.builtin(name, of),
             Source::Custom(resource) => self.custom(resource),
@@ -170,6 +178,20 @@ impl<'s> Writer<'_, 's> {
         definition.description = self.names.builtin().description(name);
         definition.extensions.kinds = self.names.kinds(name).to_vec();
         definition
+    }
+
+    /// A schema as its author wrote it.
+    fn published(&mut self, resource: &'s Resource, published: &dyn Published, list: bool) -> Definition<'s> {
+        let [object, of_list] = published.schemas(self.dialect == Dialect::V3);
+        match list {
+            true => self.wanted.extend([self.names.of_resource(resource), Cow::Borrowed(LIST_META)]),
+            false => self.wanted.push(Cow::Borrowed(OBJECT_META)),
+        }
+        let written = match if list { of_list } else { object } {
+            Value::Object(written) => Some(written),
+            _ => None,
+        };
+        Definition { written, ..Definition::default() }
     }
 
     fn builtin(&mut self, name: &str, of: TypeRef<'s>) -> Definition<'s> {
@@ -186,7 +208,7 @@ impl<'s> Writer<'_, 's> {
 
     /// A custom resource: its schema need not declare what every object has.
     fn custom(&mut self, resource: &'s Resource) -> Definition<'s> {
-        let of = resource.object_type.as_ref();
+        let of = resource.object_type().as_ref();
         let mut definition = match of.kind() {
             TypeKind::Object(object) => self.object(object, None),
             _ => Definition::of("object"),

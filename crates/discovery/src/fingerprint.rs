@@ -11,7 +11,7 @@ use pawl_kinds::{Kinds, Resource};
 use pawl_schema::{TypeKind, TypeRef};
 use sha2::{Digest, Sha512};
 
-use crate::{hexadecimal, names, operations, table};
+use crate::{hexadecimal, names, table};
 
 /// What the documents of one table have in common.
 pub(crate) struct Fingerprint {
@@ -35,16 +35,26 @@ impl Fingerprint {
     pub fn of(&self, resources: &[&Resource], key: &str) -> String {
         let mut hash = self.common.clone();
         feed(&mut hash, key);
-        let path = format!("/{key}");
+        let (group, version) = named(key);
         for resource in resources {
-            if operations::root(&resource.facts.group, &resource.facts.version) == path {
+            if resource.facts.group == group && resource.facts.version == version {
                 feed(&mut hash, &resource.facts);
-                if names::is_custom(resource) {
-                    Walk { hash: &mut hash, seen: HashMap::new() }.below(resource.object_type.as_ref());
+                if let Some(published) = resource.behaviour.published() {
+                    feed(&mut hash, published.source());
+                } else if names::is_custom(resource) {
+                    Walk { hash: &mut hash, seen: HashMap::new() }.below(resource.object_type().as_ref());
                 }
             }
         }
         hexadecimal(&hash.finalize())
+    }
+}
+
+/// The group and version that a key names, if it does.
+fn named(key: &str) -> (&str, &str) {
+    match key.strip_prefix("apis/").and_then(|rest| rest.split_once('/')) {
+        Some(named) => named,
+        None => ("", key.strip_prefix("api/").unwrap_or("?")),
     }
 }
 

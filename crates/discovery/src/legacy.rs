@@ -142,7 +142,7 @@ fn entries(resource: &Resource) -> Vec<ApiResource<'_>> {
         storage_version_hash: facts.hash.as_deref(),
         ..ApiResource::default()
     }];
-    entries.extend(facts.sub.iter().map(|sub| ApiResource {
+    entries.extend(facts.sub.iter().filter(|sub| !sub.hidden).map(|sub| ApiResource {
         name: format!("{}/{}", facts.plural, sub.name),
         namespaced: facts.namespaced,
         group: &sub.group,

@@ -114,13 +114,16 @@ impl<'r> Names<'r> {
     pub fn of_resource(&self, resource: &Resource) -> Cow<'static, str> {
         match self.builtin.openapi_name(&resource.facts.type_name) {
             Some(name) => Cow::Borrowed(name),
-            None => Cow::Owned(custom(resource)),
+            None => Cow::Owned(custom(resource, &resource.facts.kind)),
         }
     }
 
     /// The name of a resource's lists.
     pub fn of_list(&self, resource: &Resource) -> Cow<'static, str> {
-        Cow::Owned(format!("{}List", self.of_resource(resource)))
+        match is_custom(resource) {
+            true => Cow::Owned(custom(resource, &resource.list_kind())),
+            false => Cow::Owned(format!("{}List", self.of_resource(resource))),
+        }
     }
 
     fn add(&mut self, resource: &'r Resource) {
@@ -159,8 +162,8 @@ pub(crate) fn is_custom(resource: &Resource) -> bool {
     resource.facts.openapi_name.is_none()
 }
 
-fn custom(resource: &Resource) -> String {
+fn custom(resource: &Resource, kind: &str) -> String {
     let mut parts: Vec<&str> = resource.facts.group.rsplit('.').collect();
-    parts.extend([resource.facts.version.as_str(), resource.facts.kind.as_str()]);
+    parts.extend([resource.facts.version.as_str(), kind]);
     parts.join(".")
 }

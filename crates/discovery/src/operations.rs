@@ -87,7 +87,8 @@ pub(crate) fn add<'r>(paths: &mut Paths<'r>, names: &Names<'r>, resource: &'r Re
             "update" => push(paths, &one, writer.write("replace", "put", None)),
             "patch" => push(paths, &one, writer.patch(None)),
             "delete" => push(paths, &one, writer.delete()),
-            "watch" => {
+            // Of what users defined nothing is watched in this old way.
+            "watch" if !writer.custom => {
                 let watched = format!("{root}/watch{scope}/{}", facts.plural);
                 push(paths, &format!("{watched}/{{name}}"), writer.watch("watch", ""));
                 push(paths, &watched, writer.watch("watchlist", "List"));
@@ -98,11 +99,11 @@ pub(crate) fn add<'r>(paths: &mut Paths<'r>, names: &Names<'r>, resource: &'r Re
     if facts.namespaced && has("list") {
         push(paths, &format!("{root}/{}", facts.plural), writer.list("ForAllNamespaces"));
     }
-    if facts.namespaced && has("watch") {
+    if facts.namespaced && has("watch") && !writer.custom {
         let everywhere = format!("{root}/watch/{}", facts.plural);
         push(paths, &everywhere, writer.watch("watchlist", "ListForAllNamespaces"));
     }
-    for sub in &facts.sub {
+    for sub in facts.sub.iter().filter(|sub| !sub.hidden) {
         writer.subresource(paths, &format!("{one}/{}", sub.name), sub);
     }
 }

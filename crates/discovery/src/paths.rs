@@ -71,7 +71,10 @@ fn of_version<'r>(names: &Names<'r>, version: &table::Version<'r>) -> Paths<'r> 
         produces: operations::OBJECTS,
         ..about(&id, &operations::tag(group, name), Some(names::API_RESOURCE_LIST))
     };
-    let mut paths = Paths::from([(format!("{}/", operations::root(group, name)), vec![list])]);
+    let mut paths = Paths::new();
+    if version.is_builtin() {
+        paths.insert(format!("{}/", operations::root(group, name)), vec![list]);
+    }
     for &resource in &version.resources {
         operations::add(&mut paths, names, resource);
     }

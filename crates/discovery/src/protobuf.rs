@@ -3,7 +3,7 @@
 //! Only what our document contains is written. Extensions, defaults and enums are YAML text there; JSON is YAML.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::definition::Definition;
 use crate::info::SecurityScheme;
@@ -115,6 +115,9 @@ fn parameter(to: &mut Message, parameter: &ParameterObject) {
 }
 
 fn schema(to: &mut Message, definition: &Definition) {
+    if let Some(written) = &definition.written {
+        return written_schema(to, written);
+    }
     to.text(1, definition.reference.as_deref().unwrap_or_default());
     to.text(2, definition.format.unwrap_or_default());
     to.text(4, definition.description.unwrap_or_default());
@@ -139,6 +142,53 @@ fn schema(to: &mut Message, definition: &Definition) {
         });
     }
     to.extensions(31, &definition.extensions);
+}
+
+/// A schema as its author wrote it.
+fn written_schema(to: &mut Message, schema: &Map<String, Value>) {
+    let below = |to: &mut Message, value: &Value| {
+        if let Value::Object(schema) = value {
+            written_schema(to, schema);
+        }
+    };
+    for (name, value) in schema {
+        match (name.as_str(), value) {
+            ("$ref", Value::String(text)) => to.text(1, text),
+            ("format", Value::String(text)) => to.text(2, text),
+            ("title", Value::String(text)) => to.text(3, text),
+            ("description", Value::String(text)) => to.text(4, text),
+            ("default", value) => to.message(5, |to| to.text(2, &yaml(value))),
+            ("multipleOf", Value::Number(number)) => to.float(6, number.as_f64()),
+            ("maximum", Value::Number(number)) => to.float(7, number.as_f64()),
+            ("exclusiveMaximum", value) => to.flag(8, *value == Value::Bool(true)),
+            ("minimum", Value::Number(number)) => to.float(9, number.as_f64()),
+            ("exclusiveMinimum", value) => to.flag(10, *value == Value::Bool(true)),
+            ("maxLength", Value::Number(number)) => to.whole(11, number.as_u64()),
+            ("minLength", Value::Number(number)) => to.whole(12, number.as_u64()),
+            ("pattern", Value::String(text)) => to.text(13, text),
+            ("maxItems", Value::Number(number)) => to.whole(14, number.as_u64()),
+            ("minItems", Value::Number(number)) => to.whole(15, number.as_u64()),
+            ("uniqueItems", value) => to.flag(16, *value == Value::Bool(true)),
+            ("maxProperties", Value::Number(number)) => to.whole(17, number.as_u64()),
+            ("minProperties", Value::Number(number)) => to.whole(18, number.as_u64()),
+            ("required", Value::Array(names)) => {
+                names.iter().filter_map(Value::as_str).for_each(|name| to.element(19, name));
+            }
+            ("enum", Value::Array(values)) => {
+                values.iter().for_each(|value| to.message(20, |to| to.text(2, &yaml(value))));
+            }
+            ("additionalProperties", Value::Bool(any)) => to.message(21, |to| to.flag(2, *any)),
+            ("additionalProperties", value) => to.message(21, |to| to.message(1, |to| below(to, value))),
+            ("type", Value::String(kind)) => to.message(22, |to| to.text(1, kind)),
+            ("items", value) => to.message(23, |to| to.message(1, |to| below(to, value))),
+            ("allOf", Value::Array(all)) => all.iter().for_each(|value| to.message(24, |to| below(to, value))),
+            ("properties", Value::Object(properties)) => to.message(25, |to| {
+                properties.iter().for_each(|(name, value)| to.named(1, name, |to| below(to, value)));
+            }),
+            (name, value) if name.starts_with("x-") => to.named(31, name, |to| to.text(2, &yaml(value))),
+            _ => {}
+        }
+    }
 }
 
 fn security_scheme(to: &mut Message, scheme: &SecurityScheme) {
@@ -176,6 +226,20 @@ impl Message {
         self.key(field, 2);
         self.number(text.len());
         self.bytes.extend_from_slice(text.as_bytes());
+    }
+
+    fn float(&mut self, field: u32, number: Option<f64>) {
+        if let Some(number) = number.filter(|number| *number != 0.0) {
+            self.key(field, 1);
+            self.bytes.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+
+    fn whole(&mut self, field: u32, number: Option<u64>) {
+        if let Some(number) = number.and_then(|number| usize::try_from(number).ok()).filter(|number| *number != 0) {
+            self.key(field, 0);
+            self.number(number);
+        }
     }
 
     fn flag(&mut self, field: u32, value: bool) {

@@ -1,5 +1,7 @@
 //! The table of resources seen by group and version.
 
+use std::collections::HashMap;
+
 use pawl_kinds::Resource;
 
 use crate::names;
@@ -26,9 +28,10 @@ impl Version<'_> {
 /// The groups of a table in the order of their first resource; the core group's name is empty.
 pub(crate) fn groups<'r>(resources: &[&'r Resource]) -> Vec<Group<'r>> {
     let mut groups: Vec<Group<'r>> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     for &resource in resources {
         let (group, version) = (resource.facts.group.as_str(), resource.facts.version.as_str());
-        let at = groups.iter().position(|g| g.name == group).unwrap_or_else(|| {
+        let at = *places.entry(group).or_insert_with(|| {
             groups.push(Group { name: group, versions: Vec::new() });
             groups.len() - 1
         });

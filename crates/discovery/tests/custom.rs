@@ -2,31 +2,27 @@
 
 #![allow(clippy::restriction, reason = "a test may fail so")]
 
+use std::sync::Arc;
+
+use pawl_custom::{Definition, Family, Settings};
 use pawl_discovery::{aggregated, legacy, openapi_v2, openapi_v3};
-use pawl_kinds::{Facts, Resource};
-use pawl_schema::{Field, Node, NodeKind, Object, Scalar, SchemaBuilder};
+use pawl_kinds::Resource;
 use serde_json::{Value, json};
 
-fn widgets(size: Scalar) -> Resource {
-    let mut builder = SchemaBuilder::new();
-    let size = builder.add(Node::new(NodeKind::Scalar(size), "size"));
-    let spec = builder.add(Node::new(NodeKind::Object(Object::new("", vec![Field::new("size", size)])), "spec"));
-    let root = builder.add(Node::new(NodeKind::Object(Object::new("", vec![Field::new("spec", spec)])), "widget"));
-    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
-    Resource {
-        facts: Facts {
-            group: "shop.example.com".into(),
-            version: "v1beta1".into(),
-            kind: "Widget".into(),
-            plural: "widgets".into(),
-            singular: "widget".into(),
-            namespaced: true,
-            verbs: words("delete deletecollection get list patch create update watch"),
-            ..Facts::default()
-        },
-        object_type: builder.build_type(root).unwrap(),
-        behaviour: std::sync::Arc::clone(&pawl_kinds::builtin()[0].behaviour),
-    }
+/// Widgets whose size is of a type.
+fn widgets(size: &str) -> Resource {
+    let schema = json!({"type": "object", "properties": {
+        "spec": {"type": "object", "properties": {"size": {"type": size}}}}});
+    let names = json!({"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"});
+    let definition = json!({
+        "metadata": {"name": "widgets.shop.example.com"},
+        "spec": {"group": "shop.example.com", "scope": "Namespaced", "names": names,
+            "versions": [{"name": "v1beta1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]},
+        "status": {"acceptedNames": names},
+    });
+    let family = Arc::new(Family::new(Definition::read(definition.as_object().unwrap()), None));
+    let settings = Settings { ratcheting: true, embedded_metadata: |_, _, _| {} };
+    pawl_custom::resources(&family, settings).remove(0)
 }
 
 fn with(widgets: &Resource) -> Vec<&Resource> {
@@ -38,7 +34,7 @@ const NAME: &str = "com.example.shop.v1beta1.Widget";
 
 #[test]
 fn it_is_discovered() {
-    let widgets = widgets(Scalar::Int64);
+    let widgets = widgets("integer");
     let table = with(&widgets);
     let list = serde_json::to_value(legacy::resource_list(&table, "shop.example.com", "v1beta1").unwrap()).unwrap();
     assert_eq!(list["resources"][0]["name"], "widgets");
@@ -48,13 +44,13 @@ fn it_is_discovered() {
 
 #[test]
 fn it_has_a_document() {
-    let widgets = widgets(Scalar::Int64);
+    let widgets = widgets("integer");
     let document: Value =
         serde_json::from_slice(&openapi_v3::document(pawl_kinds::kinds(), &with(&widgets), KEY).unwrap()).unwrap();
     let schema = &document["components"]["schemas"][NAME];
-    assert_eq!(schema["properties"]["spec"]["properties"]["size"], json!({"type": "integer", "format": "int64"}));
+    assert_eq!(schema["properties"]["spec"]["properties"]["size"], json!({"type": "integer"}));
     let meta = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
-    assert_eq!(schema["properties"]["metadata"], json!({"$ref": meta}));
+    assert_eq!(schema["properties"]["metadata"]["allOf"], json!([{"$ref": meta}]));
     let kind = json!({"group": "shop.example.com", "kind": "Widget", "version": "v1beta1"});
     assert_eq!(schema["x-kubernetes-group-version-kind"], json!([kind]));
     let list = &document["components"]["schemas"][format!("{NAME}List")];
@@ -70,7 +66,7 @@ fn it_has_a_document() {
 
 #[test]
 fn only_its_own_hash_changes_with_it() {
-    let (before, after) = (widgets(Scalar::Int64), widgets(Scalar::String));
+    let (before, after) = (widgets("integer"), widgets("string"));
     let hash = |widgets: &Resource, key: &str| openapi_v3::hash(pawl_kinds::kinds(), &with(widgets), key).unwrap();
     assert_eq!(hash(&before, KEY), hash(&before, KEY));
     assert_ne!(hash(&before, KEY), hash(&after, KEY));

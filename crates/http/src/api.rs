@@ -15,6 +15,7 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use pawl_auth::authn::PeerCertificates;
 use pawl_meta::Status;
+use pawl_meta::object::Object;
 use pawl_registry::{Context, Registry, Served};
 use serde_json::Value;
 
@@ -58,6 +59,8 @@ pub trait Documents: Send + Sync + 'static {
     fn discovery(&self, path: &str) -> Option<Value>;
     /// `/api` or `/apis` with everything below in one document.
     fn aggregated(&self, core: bool, media: Media) -> Option<Blob>;
+    /// The stored objects that a definition refuses: by its own schema, or by that of a candidate.
+    fn invalid_objects(&self, definition: &str, candidate: Option<&Object>) -> Result<Value, Status>;
     fn openapi_v3_index(&self) -> Option<Blob>;
     /// One of the documents that the index names.
     fn openapi_v3(&self, key: &str) -> Option<Blob>;
@@ -345,7 +348,7 @@ impl Api {
         let result = match call.target.clone() {
             Target::Resource(served) => self.carry_out(&served, &mut call).await,
             Target::Document => self.document(&call).await,
-            Target::Nothing(absence) => absence.answer(),
+            Target::Nothing(absence) => absence.answer(&call.info),
         };
         if let Some(trail) = &call.trail {
             trail.annotate(call.cx.take_notes());
@@ -368,9 +371,18 @@ impl Api {
         if let Some(warning) = &served.resource.facts.warning {
             call.cx.warn(warning.clone());
         }
+        if let Some(why) = &served.resource.facts.unconverted {
+            return Err(Status::not_implemented(why.as_str()));
+        }
         // What leads to a node is not for us to write.
         if !call.info.leads_to_node() {
-            call.accepted = negotiation::negotiate(&call.headers, call.query.get("pretty"))?;
+            let protobuf = !served.resource.facts.custom || call.info.subresource == "scale";
+            call.accepted = negotiation::negotiate_for(&call.headers, call.query.get("pretty"), protobuf)?;
+            // What is answered and not stored has no table.
+            let answered = matches!(call.info.subresource.as_str(), "binding" | "eviction" | "token");
+            if call.accepted.form == negotiation::Form::Table && (answered || served.resource.facts.is_virtual) {
+                return Err(negotiation::not_accepted());
+            }
         }
         if !call.info.subresource.is_empty() {
             return handlers::subresource::answer(self, served, call).await;

@@ -71,13 +71,13 @@ pub fn formed(object: Value, accepted: Accepted) -> Result<Value, Status> {
 /// A whole object as JSON.
 pub(crate) fn write_object(out: &mut Vec<u8>, served: &Served, entry: &Entry, readable: &Readable) {
     let converted = served.bytes_of(readable);
-    write_headed(out, &served.head, entry, converted.as_ref().unwrap_or(readable).tail());
+    write_headed(out, &served.head, entry, converted.as_deref().unwrap_or(readable).tail());
 }
 
 /// An object as an item of a typed list: without kind and apiVersion.
 pub(crate) fn write_item(out: &mut Vec<u8>, served: &Served, entry: &Entry, readable: &Readable) {
     let converted = served.bytes_of(readable);
-    write_headed(out, served.item_head, entry, converted.as_ref().unwrap_or(readable).tail());
+    write_headed(out, &served.item_head, entry, converted.as_deref().unwrap_or(readable).tail());
 }
 
 /// Only the metadata of an object, as JSON.

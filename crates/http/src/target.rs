@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use http::{Method, Response};
-use pawl_meta::Status;
+use pawl_meta::{Details, GroupResource, Status};
 use pawl_registry::{Served, Table};
 
 use crate::body::Body;
@@ -27,8 +27,12 @@ pub(crate) enum Target {
 pub(crate) enum Absence {
     Page,
     Resource,
+    /// Nothing below an object of what users defined.
+    Below,
     /// Something is there that is not asked in this way.
     Method,
+    /// The same of what users defined.
+    Verb,
 }
 
 impl Target {
@@ -40,26 +44,44 @@ impl Target {
             return Self::Document;
         }
         let Some(served) = table.find(&info.group, &info.version, &info.resource) else {
-            let known = info.group.is_empty() || table.has_group(&info.group);
+            let known = info.group.is_empty() || table.has_builtin_group(&info.group);
             return Self::Nothing(if known { Absence::Resource } else { Absence::Page });
         };
         if !is_there(served, info) {
-            return Self::Nothing(Absence::Resource);
+            return Self::Nothing(absent(served, info));
         }
         if !takes(served, info, method) {
-            return Self::Nothing(Absence::Method);
+            return Self::Nothing(if served.resource.facts.custom { Absence::Verb } else { Absence::Method });
         }
         Self::Resource(Arc::clone(served))
     }
 }
 
 impl Absence {
-    pub fn answer(self) -> Result<Response<Body>, Status> {
+    pub fn answer(self, info: &RequestInfo) -> Result<Response<Body>, Status> {
         match self {
+            Self::Below => {
+                Err(Status::not_found(&GroupResource::new(info.group.clone(), info.resource.clone()), &info.name))
+            }
             Self::Page => Ok(respond::page_not_found()),
             Self::Resource => Err(Status::no_such_resource()),
             Self::Method => Err(Status::method_not_allowed()),
+            Self::Verb => {
+                let resource = GroupResource::new(info.group.clone(), info.resource.clone());
+                let why = format!("{} is not supported on resources of kind \"{resource}\"", info.verb.as_str());
+                let details = Details { group: resource.group, kind: resource.resource, ..Details::default() };
+                Err(Status::new(405, "MethodNotAllowed", why).with_details(details))
+            }
         }
+    }
+}
+
+/// What is not there: of what users defined upstream says it in other words.
+fn absent(served: &Served, info: &RequestInfo) -> Absence {
+    match served.resource.facts.custom {
+        false => Absence::Resource,
+        true if info.below_namespace != served.resource.facts.namespaced || info.name.is_empty() => Absence::Page,
+        true => Absence::Below,
     }
 }
 
@@ -98,7 +120,8 @@ fn takes(served: &Served, info: &RequestInfo, method: &Method) -> bool {
     let has = among(&facts.verbs);
     let everywhere = facts.namespaced && !info.below_namespace;
     match info.verb {
-        Verb::Create => has && !info.names_object() && !everywhere,
+        // Why nothing can be created any more is told by who would do it.
+        Verb::Create => (has || facts.closed.is_some()) && !info.names_object() && !everywhere,
         Verb::DeleteCollection => has && !everywhere,
         Verb::Update | Verb::Patch | Verb::Delete => has && info.names_object(),
         _ => has && reads,

@@ -6,34 +6,56 @@
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
+use std::time::Duration;
 
 use pawl_meta::object::Object;
 use pawl_rules::{Errors, MetadataCheck, Prepare};
-use pawl_schema::TypeRef;
+use pawl_schema::{Type, TypeRef};
 use serde_json::Value;
 
 use crate::print::Column;
 
-/// What a kind does with its objects. Objects are in the form in which they are stored, but for `set_defaults`.
+/// What a kind does with its objects. Objects are in the form in which they are judged, but for `set_defaults`.
 pub trait Behaviour: Debug + Send + Sync {
-    /// Fills in what a client left out. The object is in the form of the request.
-    fn set_defaults(&self, object: &mut Object);
+    /// What its objects are.
+    fn object_type(&self) -> &Type;
+
+    /// Fills in what a client left out. The object is in the form of the request, and decoded; the error is what its type
+    /// could not see.
+    fn set_defaults(&self, object: &mut Object) -> Result<(), String>;
 
     /// Drops, keeps or fills in what is not the client's to say, before validation.
     fn prepare(&self, write: Write<'_>, object: &mut Object, by: &Prepare);
 
     /// Says what is wrong with an object. `metadata` is called when it is the metadata's turn, so that errors stand in
     /// upstream's order.
-    fn validate(&self, write: Write<'_>, object: &Object, metadata: MetadataCheck<'_>, errors: &mut Errors);
+    fn validate(&self, write: Write<'_>, object: &Object, metadata: MetadataCheck<'_>, found: &mut Findings);
 
     /// What deserves a warning about an object that is valid.
     fn warnings(&self, write: Write<'_>, object: &Object) -> Vec<String>;
+
+    /// What the first request for its deletion leaves in an object of a kind that goes in steps ([`crate::Facts::cleanup`]).
+    fn begin_deletion(&self, _object: &mut Object) {}
 
     /// What tables show.
     fn columns(&self) -> &dyn Columns;
 
     /// The versions of the kind, where they differ in shape.
     fn forms(&self) -> Option<&dyn Forms>;
+
+    /// What OpenAPI publishes, where the kind's author said it.
+    fn published(&self) -> Option<&dyn Published> {
+        None
+    }
+}
+
+/// What OpenAPI publishes of a kind that users defined.
+pub trait Published {
+    /// What the documents follow from: they change only when this does.
+    fn source(&self) -> String;
+
+    /// The schemas of objects and of lists, for OpenAPI 3 or for OpenAPI 2.
+    fn schemas(&self, v3: bool) -> [Value; 2];
 }
 
 /// A write: through which subresource (empty for the resource itself), and what was there before.
@@ -42,16 +64,51 @@ pub struct Write<'a> {
     pub subresource: &'a str,
     /// `None` for a new object.
     pub old: Option<&'a Object>,
+    /// What is known of the old object, where it was wholly valid.
+    pub valid_before: Option<Mark>,
+    /// Nothing is written: somebody wants to know what would happen.
+    pub dry_run: bool,
 }
 
 impl Write<'static> {
-    pub const CREATE: Self = Self { subresource: "", old: None };
+    pub const CREATE: Self = Self { subresource: "", old: None, valid_before: None, dry_run: false };
 }
 
 impl<'a> Write<'a> {
     pub fn update(subresource: &'a str, old: &'a Object) -> Self {
-        Self { subresource, old: Some(old) }
+        Self { subresource, old: Some(old), valid_before: None, dry_run: false }
     }
+}
+
+/// An object was wholly valid by some rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Which rules these were: whoever makes marks knows.
+    pub rules: u64,
+    /// What it cost to find out.
+    pub cost: u64,
+}
+
+/// What a look at an object brought to light.
+#[derive(Debug, Default)]
+pub struct Findings {
+    pub errors: Errors,
+    /// What the client is told, whatever becomes of the write.
+    pub warnings: Vec<String>,
+    /// What is wrong and was let pass because it was there before: where, by which rule, and how.
+    pub let_pass: Vec<Passed>,
+    /// How long it took to compare with what was there before.
+    pub compared: Duration,
+    /// The object is wholly valid.
+    pub mark: Option<Mark>,
+}
+
+/// A problem that was let pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passed {
+    pub path: String,
+    pub rule: String,
+    pub detail: String,
 }
 
 /// The columns of a kind's table.
@@ -93,6 +150,12 @@ pub trait Forms: Debug + Send + Sync {
     /// The apiVersion in which objects are stored.
     fn stored(&self) -> &str;
 
+    /// Where stored objects must be brought into form before they are shown, whatever their version: a number that says
+    /// how, never the same for two ways.
+    fn rendering(&self) -> Option<u64> {
+        None
+    }
+
     /// What a version looks like; `None` where the kind has no such version.
     fn type_of(&self, api_version: &str) -> Option<TypeRef<'_>>;
 
@@ -101,4 +164,9 @@ pub trait Forms: Debug + Send + Sync {
 
     /// What a selectable field is called in the stored form.
     fn stored_field<'f>(&'f self, field: &'f str) -> &'f str;
+
+    /// The values of the selectable fields of a rendered object, in the order of the facts.
+    fn selected(&self, _object: &Object) -> Vec<String> {
+        Vec::new()
+    }
 }

@@ -7,7 +7,7 @@ use pawl_meta::object::Object;
 use pawl_rules::{Errors, KindRules, MetadataCheck, MetadataPass, Prepare, Rules, Subject};
 use pawl_schema::{Schema, Type, TypeRef};
 
-use crate::behaviour::{Behaviour, Columns, Forms, Write};
+use crate::behaviour::{Behaviour, Columns, Findings, Forms, Write};
 use crate::hooks::HOOKS;
 use crate::print::Printed;
 use crate::{Facts, Resource, convert, descriptions, facts, resource, types};
@@ -145,6 +145,7 @@ fn made(
     let own = of("");
     let below: Vec<_> = facts.sub.iter().map(|sub| of(&sub.name)).collect();
     let behaviour = Builtin {
+        object_type,
         rules,
         kind_name: facts.kind.clone(),
         own,
@@ -161,12 +162,13 @@ fn made(
     let (group, kind) = own.map(KindRules::error_names).unwrap_or_default();
     facts.error_group = group.map(str::to_owned);
     facts.error_kind = kind.map(str::to_owned);
-    Ok(Resource { facts, object_type, behaviour: Arc::new(behaviour) })
+    Ok(Resource { facts, behaviour: Arc::new(behaviour) })
 }
 
 /// What a built-in kind does: its rules, its columns, its forms.
 #[derive(Debug)]
 struct Builtin {
+    object_type: Type,
     rules: &'static Rules,
     kind_name: String,
     own: Option<&'static KindRules>,
@@ -186,10 +188,15 @@ impl Builtin {
 }
 
 impl Behaviour for Builtin {
-    fn set_defaults(&self, object: &mut Object) {
+    fn object_type(&self) -> &Type {
+        &self.object_type
+    }
+
+    fn set_defaults(&self, object: &mut Object) -> Result<(), String> {
         if let Some(kind) = self.own {
             self.rules.set_defaults(kind, object);
         }
+        Ok(())
     }
 
     fn prepare(&self, write: Write<'_>, object: &mut Object, by: &Prepare) {
@@ -200,7 +207,8 @@ impl Behaviour for Builtin {
         }
     }
 
-    fn validate(&self, write: Write<'_>, object: &Object, metadata: MetadataCheck<'_>, errors: &mut Errors) {
+    fn validate(&self, write: Write<'_>, object: &Object, metadata: MetadataCheck<'_>, found: &mut Findings) {
+        let errors = &mut found.errors;
         match (self.of(write.subresource), write.old) {
             (Some(kind), None) => self.rules.validate_create(kind, &self.kind_name, object, metadata, errors),
             (Some(kind), Some(old)) => {

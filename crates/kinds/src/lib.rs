@@ -16,7 +16,7 @@ mod resource;
 mod status_fields;
 mod types;
 
-pub use behaviour::{Behaviour, Columns, Forms, Write};
+pub use behaviour::{Behaviour, Columns, Findings, Forms, Mark, Passed, Published, Write};
 pub use builtin::{BrokenFacts, Kinds, builtin, kinds, load};
 pub use hooks::webhook;
 pub use pawl_rules::{Errors, MetadataCheck, MetadataPass, Prepare};

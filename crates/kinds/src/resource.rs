@@ -13,8 +13,6 @@ use crate::{Behaviour, facts};
 #[derive(Clone, Debug)]
 pub struct Resource {
     pub facts: Facts,
-    /// What its objects are.
-    pub object_type: Type,
     /// What its kind does.
     pub behaviour: Arc<dyn Behaviour>,
 }
@@ -75,6 +73,8 @@ pub struct Facts {
     pub warning: Option<String>,
     /// It is listed and cannot be created: why.
     pub refused: Option<String>,
+    /// The finalizer that the first request for its deletion adds: what belongs to it goes first.
+    pub cleanup: Option<String>,
     /// Its objects go by themselves after a while.
     pub expires: bool,
     /// Where `/scale` finds its numbers.
@@ -82,6 +82,18 @@ pub struct Facts {
     /// The name under which OpenAPI publishes its type; `None` where users defined it.
     #[serde(skip)]
     pub openapi_name: Option<String>,
+    /// The kind of its lists, where it is not the usual one.
+    #[serde(skip)]
+    pub list: Option<String>,
+    /// Users defined it. Items of its lists name their kind and version, as upstream's do.
+    #[serde(skip)]
+    pub custom: bool,
+    /// Why it cannot be asked for in this version.
+    #[serde(skip)]
+    pub unconverted: Option<String>,
+    /// What is said to who would create one, when that is over.
+    #[serde(skip)]
+    pub closed: Option<String>,
     /// Finalizers need be neither standard nor qualified names.
     #[serde(skip)]
     pub plain_finalizers: bool,
@@ -155,6 +167,9 @@ pub struct Subresource {
     pub verbs: Vec<String>,
     #[serde(rename = "type")]
     pub type_name: Option<String>,
+    /// Discovery does not mention it.
+    #[serde(skip)]
+    pub hidden: bool,
     /// The top-level fields that it may change, where that is not the status.
     #[serde(skip)]
     pub owns: Option<Vec<String>>,
@@ -217,7 +232,7 @@ impl Resource {
     }
 
     pub fn list_kind(&self) -> String {
-        format!("{}List", self.facts.kind)
+        self.facts.list.clone().unwrap_or_else(|| format!("{}List", self.facts.kind))
     }
 
     pub fn subresource(&self, name: &str) -> Option<&Subresource> {
@@ -238,10 +253,15 @@ impl Resource {
         }
     }
 
+    /// What its objects are.
+    pub fn object_type(&self) -> &Type {
+        self.behaviour.object_type()
+    }
+
     /// The type of objects as they are stored.
     pub fn stored_type(&self) -> TypeRef<'_> {
         let stored = self.behaviour.forms().and_then(|forms| forms.type_of(forms.stored()));
-        stored.unwrap_or(self.object_type.as_ref())
+        stored.unwrap_or(self.object_type().as_ref())
     }
 }
 

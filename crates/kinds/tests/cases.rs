@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use pawl_kinds::{Errors, MetadataPass, Prepare, Resource, Write, builtin};
+use pawl_kinds::{Errors, Findings, MetadataPass, Prepare, Resource, Write, builtin};
 use pawl_meta::FieldError;
 use serde_json::{Map, Value, json};
 
@@ -28,9 +28,9 @@ impl Case {
         if facts.namespaced {
             value["metadata"]["namespace"] = json!("ns");
         }
-        let decoded = pawl_schema::decode_value(self.resource.object_type.as_ref(), value).unwrap();
+        let decoded = pawl_schema::decode_value(self.resource.object_type().as_ref(), value).unwrap();
         let mut object = decoded.object;
-        self.resource.behaviour.set_defaults(&mut object);
+        self.resource.behaviour.set_defaults(&mut object).unwrap();
         Some(object)
     }
 
@@ -42,21 +42,21 @@ impl Case {
     fn run(&self) -> (Map<String, Value>, Errors) {
         let mut new = self.object("given").unwrap();
         let cx = Prepare { now: "2024-01-01T00:00:00Z".to_owned(), ..Prepare::default() };
-        let mut errors = Errors::new();
+        let mut found = Findings::default();
         let mut metadata = |_: MetadataPass, _: &mut Errors| {};
         match self.object("old") {
             Some(mut old) => {
                 self.resource.prepare_create(&mut old, &cx);
                 self.resource.prepare_update(self.subresource, &mut new, &old, &cx);
                 let write = Write::update(self.subresource, &old);
-                self.resource.behaviour.validate(write, &new, &mut metadata, &mut errors);
+                self.resource.behaviour.validate(write, &new, &mut metadata, &mut found);
             }
             None => {
                 self.resource.prepare_create(&mut new, &cx);
-                self.resource.behaviour.validate(Write::CREATE, &new, &mut metadata, &mut errors);
+                self.resource.behaviour.validate(Write::CREATE, &new, &mut metadata, &mut found);
             }
         }
-        (new, errors)
+        (new, found.errors)
     }
 }
 
@@ -134,7 +134,7 @@ fn what_is_dubious_is_warned_of() {
         let (object, errors) = case.run();
         assert!(errors.is_empty(), "{}: {}", case.resource.facts.kind, errors.message());
         let old = case.object("old");
-        let write = Write { subresource: case.subresource, old: old.as_ref() };
+        let write = Write { subresource: case.subresource, old: old.as_ref(), ..Write::CREATE };
         let is = case.resource.behaviour.warnings(write, &object);
         assert_eq!(is, case.all("warning"), "{}", case.resource.facts.kind);
     }

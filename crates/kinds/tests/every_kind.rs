@@ -1,6 +1,6 @@
 //! Every kind, filled with whatever its types allow: the rules come to an end and never panic, whatever they are shown.
 
-use pawl_kinds::{Errors, MetadataPass, Prepare, Resource, Write, builtin};
+use pawl_kinds::{Errors, Findings, MetadataPass, Prepare, Resource, Write, builtin};
 use pawl_schema::{Scalar, TypeKind, TypeRef};
 use serde_json::{Map, Value, json};
 
@@ -50,13 +50,13 @@ fn scalar_sample(scalar: Scalar, taste: Taste) -> Value {
 
 fn live(resource: &Resource, mut object: Map<String, Value>, before: &Map<String, Value>) -> usize {
     let cx = Prepare { user: "u".to_owned(), now: "2024-01-01T00:00:00Z".to_owned(), ..Prepare::default() };
-    let mut errors = Errors::new();
+    let mut found = Findings::default();
     let mut metadata = |_: MetadataPass, _: &mut Errors| {};
     let behaviour = &resource.behaviour;
-    behaviour.set_defaults(&mut object);
+    behaviour.set_defaults(&mut object).unwrap();
     let mut created = object.clone();
     resource.prepare_create(&mut created, &cx);
-    behaviour.validate(Write::CREATE, &created, &mut metadata, &mut errors);
+    behaviour.validate(Write::CREATE, &created, &mut metadata, &mut found);
     behaviour.warnings(Write::CREATE, &created);
     let subresources = resource.facts.sub.iter().map(|sub| sub.name.as_str());
     for subresource in [""].into_iter().chain(subresources) {
@@ -64,11 +64,11 @@ fn live(resource: &Resource, mut object: Map<String, Value>, before: &Map<String
             let mut new = new.clone();
             resource.prepare_update(subresource, &mut new, old, &cx);
             let write = Write::update(subresource, old);
-            behaviour.validate(write, &new, &mut metadata, &mut errors);
+            behaviour.validate(write, &new, &mut metadata, &mut found);
             behaviour.warnings(write, &new);
         }
     }
-    errors.len()
+    found.errors.len()
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn the_rules_take_whatever_the_types_allow() {
     for resource in builtin() {
         // Schemas of schemas are as deep as they are allowed to be.
         let depth = if resource.facts.group == "apiextensions.k8s.io" { 6 } else { DEPTH };
-        let filled = |taste| match sample(resource.object_type.as_ref(), taste, depth) {
+        let filled = |taste| match sample(resource.object_type().as_ref(), taste, depth) {
             Value::Object(map) => map,
             _ => Map::new(),
         };

@@ -16,8 +16,10 @@ pub mod read;
 pub mod selector;
 mod status;
 pub mod time;
+mod version_order;
 
 pub use field_error::{ErrorKind, Errors, FieldError};
 pub use field_path::FieldPath;
 pub use group::{GroupKind, GroupResource, GroupVersion, GroupVersionKind};
 pub use status::{Cause, Details, Status};
+pub use version_order::by_priority;

@@ -38,6 +38,6 @@ pub(crate) fn builtin() -> Codec<'static> {
     Codec::new(pawl_kinds::schema(), |api_version, kind| {
         let resources = pawl_kinds::builtin().iter();
         let mut found = resources.filter(|r| r.group_version().to_string() == api_version && r.facts.kind == kind);
-        found.next().map(|resource| resource.object_type.as_ref())
+        found.next().map(|resource| resource.object_type().as_ref())
     })
 }

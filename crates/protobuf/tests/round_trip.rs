@@ -37,7 +37,7 @@ fn there_are_messages_of_every_kind() {
     let messages = builtin::messages(schema);
     assert!(messages.len() > 580, "{}", messages.len());
     for resource in pawl_kinds::builtin() {
-        assert!(messages.iter().any(|(_, of)| *of == resource.object_type.as_ref()), "{}", resource.facts.kind);
+        assert!(messages.iter().any(|(_, of)| *of == resource.object_type().as_ref()), "{}", resource.facts.kind);
     }
 }
 

@@ -110,7 +110,7 @@ impl Bench {
                 let served = self.served("deployments");
                 let mut raw = Vec::new();
                 let object = deployment(size).as_object().unwrap().clone();
-                protobuf().encode(served.resource.object_type.as_ref(), &object, &mut raw).unwrap();
+                protobuf().encode(served.resource.object_type().as_ref(), &object, &mut raw).unwrap();
                 let body = pawl_protobuf::seal("apps/v1", "Deployment", &raw);
                 self.post("deployments", Encoding::Protobuf, &body).await;
             }
@@ -276,7 +276,7 @@ async fn every_list(size: usize) {
     let table = bench.registry.table();
     let mut looked_at = 0;
     for served in table.served() {
-        let of = served.resource.object_type.as_ref();
+        let of = served.resource.object_type().as_ref();
         let mut places = Vec::new();
         find_lists(of, &mut Vec::new(), &mut HashSet::new(), &mut places);
         for place in places {

@@ -6,7 +6,7 @@
 //! Several events may share a revision. What is read together is whole revisions: a snapshot, the news of a watcher and the
 //! start of the ring lie between two of them, never inside of one.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
@@ -231,6 +231,29 @@ impl Cache {
         inner.ring.clear();
         inner.ring_bytes = 0;
         inner.ring_start = revision;
+    }
+
+    /// Adds what was there as of a revision to what was fed since the cache began. All up to that revision must have been
+    /// fed by now. False when the ring no longer tells what went since.
+    pub fn fill(&self, objects: &Objects, revision: Revision) -> bool {
+        let mut inner = self.write();
+        if inner.ring_start > revision {
+            return false;
+        }
+        let fed: HashSet<Arc<str>> = inner
+            .ring
+            .iter()
+            .filter(|event| event.revision > revision)
+            .map(|event| Arc::clone(&event.entry.key))
+            .collect();
+        for (key, entry) in objects.iter().filter(|(key, _)| !fed.contains(*key)) {
+            inner.objects.insert(Arc::clone(key), Arc::clone(entry));
+            if entry.readable().is_none() {
+                inner.closed.insert(Arc::clone(key), Arc::clone(entry));
+            }
+        }
+        inner.newest = inner.newest.max(revision);
+        true
     }
 
     pub fn get(&self, key: &str) -> Option<Arc<Entry>> {

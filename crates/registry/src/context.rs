@@ -16,8 +16,11 @@ pub struct Context {
     notes: Mutex<BTreeMap<&'static str, String>>,
 }
 
-/// Nobody reads more warnings, and every one is a header.
-const MAX_WARNINGS: usize = 200;
+/// The name of the server itself.
+const OWN: &str = "system:apiserver";
+
+/// No more are kept; how much of them fits into an answer is decided when it is written.
+const MAX_WARNINGS: usize = 512;
 
 /// More is not kept of a note.
 const MAX_NOTE: usize = 16 * 1024;
@@ -30,11 +33,16 @@ impl Context {
     /// The server itself, at work.
     pub fn own() -> Self {
         let user = User {
-            name: "system:apiserver".to_owned(),
+            name: OWN.to_owned(),
             groups: vec!["system:masters".to_owned(), "system:authenticated".to_owned()],
             ..User::default()
         };
         Self { manager: "kube-apiserver".to_owned(), ..Self::new(user) }
+    }
+
+    /// Whether it is the server itself.
+    pub fn is_own(&self) -> bool {
+        self.user.name == OWN
     }
 
     /// Tells the client something, beside the answer.

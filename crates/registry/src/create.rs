@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pawl_kinds::Generation;
 use pawl_meta::object::{Meta, Object, metadata_mut};
-use pawl_meta::{Status, time};
+use pawl_meta::{Details, Status, time};
 use pawl_seal::Plain;
 use rand::Rng;
 use serde_json::json;
@@ -27,8 +27,11 @@ impl Registry {
     /// Creates an object. A dry run does everything but the write.
     pub async fn create(&self, cx: &Context, served: &Served, request: CreateRequest) -> Result<Arc<Entry>, Status> {
         let CreateRequest { namespace, object, tracked } = request;
-        if let Some(why) = &served.resource.facts.refused {
+        if let Some(why) = served.resource.facts.refused.as_ref().filter(|_| !cx.is_own()) {
             return Err(Status::not_implemented(why.as_str()));
+        }
+        if served.resource.facts.closed.is_some() {
+            return Err(closed(served));
         }
         let generated = object.name().is_empty() && !object.meta_str("generateName").is_empty();
         let name = object.name().to_owned();
@@ -111,6 +114,14 @@ pub(crate) fn settle_namespace(served: &Served, namespace: &str, object: &mut Ob
     }
     metadata.insert("namespace".to_owned(), json!(namespace));
     Ok(())
+}
+
+/// What is on its way out takes nothing new.
+pub(crate) fn closed(served: &Served) -> Status {
+    let facts = &served.resource.facts;
+    let why = facts.closed.as_deref().unwrap_or("create not allowed while custom resource definition is terminating");
+    let details = Details { group: facts.group.clone(), kind: facts.plural.clone(), ..Details::default() };
+    Status::new(405, "MethodNotAllowed", why).with_details(details)
 }
 
 pub(crate) fn exists(served: &Served, existing: &Entry) -> Status {

@@ -1,7 +1,7 @@
 //! From a request's body to an object of the resource that the URL names.
 
-use pawl_meta::object::Object;
-use pawl_meta::{Cause, Details, GroupVersion, Status, go};
+use pawl_meta::object::{Meta, Object};
+use pawl_meta::{Cause, Details, Errors, GroupKind, GroupVersion, Status, go};
 use pawl_schema::{DecodeError, Decoded, Finding, TypeRef, decode_json, decode_value, syntax_error, yaml};
 use serde_json::Value;
 
@@ -23,10 +23,6 @@ pub enum Encoding {
     Yaml,
     Protobuf,
 }
-
-/// Warnings past this many characters in all are cut.
-const WARNINGS_MAX: usize = 4096;
-const WARNING_CUT: usize = 256;
 
 /// A body as it was sent.
 #[derive(Clone, Copy, Debug)]
@@ -80,15 +76,16 @@ impl ApiKind {
     };
 
     fn wanted(&self) -> Wanted<'static> {
-        Wanted { version: GroupVersion::new(self.group, self.version), former: self.former, kind: self.kind }
+        let version = GroupVersion::new(self.group, self.version);
+        Wanted { version, former: self.former, kind: self.kind, custom: false }
     }
 }
 
 impl Registry {
     /// Decodes a body as an object of a resource, with defaults.
     pub fn decode(&self, cx: &Context, served: &Served, sent: Sent<'_>) -> Result<Object, Status> {
-        let object = self.read(cx, served.resource.object_type.as_ref(), &served.wanted(), sent)?;
-        Ok(self.defaulted(served, object))
+        let object = self.read(cx, served.resource.object_type().as_ref(), &served.wanted(), sent)?;
+        self.defaulted(served, object)
     }
 
     /// Decodes the body of a subresource.
@@ -109,25 +106,38 @@ impl Registry {
         let is_wanted = |api_version: &str, kind: &str| {
             self.check_kind(wanted, api_version, kind).map_err(|wrong| wrong.into_status(&unrecognized))
         };
-        let opened = match open(of, sent) {
+        let mut opened = match open(of, sent) {
             Ok(opened) => opened,
             Err(BodyError::Unrecognized(why)) => return Err(unrecognized(why)),
             Err(BodyError::TooLarge(why)) => return Err(Status::too_large(why)),
+            // Upstream reads metadata of what users defined by itself.
+            Err(BodyError::Wrong { why, .. }) if wanted.custom => {
+                return Err(cannot_handle(wanted, &why.replace("ObjectMeta.metadata.", "ObjectMeta.")));
+            }
             Err(BodyError::Wrong { api_version, kind, why }) => {
                 is_wanted(&api_version, &kind)?;
                 return Err(cannot_handle(wanted, &why));
             }
         };
-        is_wanted(&opened.api_version, &opened.kind)?;
+        if wanted.custom {
+            if opened.kind.is_empty() {
+                let body = String::from_utf8_lossy(sent.bytes);
+                return Err(unrecognized(format!("Object 'Kind' is missing in '{body}'")));
+            }
+            check_custom_kind(wanted, &opened)?;
+            in_order(&mut opened.findings);
+        } else {
+            is_wanted(&opened.api_version, &opened.kind)?;
+        }
         report_body(cx, wanted, sent.validation, &opened)?;
         Ok(opened.object)
     }
 
-    fn defaulted(&self, served: &Served, mut object: Object) -> Object {
+    fn defaulted(&self, served: &Served, mut object: Object) -> Result<Object, Status> {
         object.insert("apiVersion".to_owned(), Value::from(served.resource.group_version().to_string()));
         object.insert("kind".to_owned(), Value::from(served.resource.facts.kind.as_str()));
-        self.set_defaults(served, &mut object);
-        object
+        self.set_defaults(served, &mut object).map_err(|why| cannot_handle(&served.wanted(), &why))?;
+        Ok(object)
     }
 
     /// Whether a body says that it is what is wanted.
@@ -225,12 +235,42 @@ fn open_message(of: TypeRef<'_>, bytes: &[u8]) -> Result<Opened, BodyError> {
     }
 }
 
+/// Whether a body says that it is an object of what users defined. A kind of another name is only refused when the object is
+/// judged, as upstream does.
+fn check_custom_kind(wanted: &Wanted<'_>, opened: &Opened) -> Result<(), Status> {
+    let (given, expected) = (&opened.api_version, wanted.version.to_string());
+    if !given.is_empty() && *given != expected {
+        return Err(Status::bad_request(format!(
+            "the API version in the data ({given}) does not match the expected API version ({expected})"
+        )));
+    }
+    if opened.kind == wanted.kind {
+        return Ok(());
+    }
+    let mut errors = Errors::new();
+    errors.invalid(&"kind", opened.kind.as_str(), format!("must be {}", wanted.kind));
+    let kind = GroupKind { group: wanted.version.group.clone(), kind: opened.kind.clone() };
+    Err(Status::invalid(&kind, opened.object.name(), &errors))
+}
+
+/// Of what users defined upstream finds duplicates first, then what is not declared, then what metadata of embedded
+/// objects does not have.
+pub(crate) fn in_order(findings: &mut [Finding]) {
+    let of_metadata = |path: &str| path.contains(".metadata.");
+    findings.sort_by_cached_key(|finding| match finding {
+        Finding::Unknown { path, .. } => (1, of_metadata(path), path.clone()),
+        _ => (0, false, String::new()),
+    });
+}
+
 /// The kind that a body must be of.
 pub(crate) struct Wanted<'a> {
     pub version: GroupVersion,
     /// Another version that counts as this one.
     pub former: Option<&'static str>,
     pub kind: &'a str,
+    /// Users defined it.
+    pub custom: bool,
 }
 
 pub(crate) enum WrongKind {
@@ -331,12 +371,9 @@ pub(crate) fn with_causes(status: Status, findings: &[Finding]) -> Status {
     if details.causes.is_empty() { status } else { status.with_details(details) }
 }
 
-/// Tells the client of findings, cut where they are too many.
+/// Tells the client of findings.
 pub(crate) fn warn(cx: &Context, texts: Vec<String>) {
-    let total: usize = texts.iter().map(|t| t.chars().count()).sum();
-    for text in texts {
-        cx.warn(if total > WARNINGS_MAX { text.chars().take(WARNING_CUT).collect() } else { text });
-    }
+    texts.into_iter().for_each(|text| cx.warn(text));
 }
 
 /// The beginning of a body as messages show it.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pawl_admission::Operation;
 use pawl_deletion::{DeleteOptions, Deletion, Grace, Traits, Verdict};
 use pawl_kv::Expect;
-use pawl_meta::object::{Meta, Object};
+use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Cause, Details, Status, time};
 use pawl_seal::Plain;
 
@@ -75,6 +75,10 @@ impl Registry {
             let old = if whole { readable.object(entry.revision) } else { readable.head(entry.revision) };
             self.admit_deletion(cx, served, &request, &old).await?;
             let was_deleting = old.is_deleting();
+            let mut old = old;
+            if served.resource.facts.cleanup.is_some() && !was_deleting {
+                served.resource.behaviour.begin_deletion(&mut old);
+            }
             let judged = match pawl_deletion::judge(&self.deletion(served, request.options), old) {
                 Verdict::Refuse(status) => return Err(status),
                 Verdict::Underway => return Ok(Deleted::Waiting(entry)),
@@ -87,6 +91,9 @@ impl Registry {
                 Verdict::Remove { object, changed } => Judged { object, changed, gone: true, was_deleting },
                 Verdict::Mark(mut object) => {
                     self.prepare_kind_deletion(served, &mut object);
+                    if served.resource.facts.cleanup.is_some() {
+                        keep_generation(&mut object, &entry);
+                    }
                     Judged { object, changed: true, gone: false, was_deleting }
                 }
             };
@@ -231,7 +238,17 @@ fn note_liens(cx: &Context, key: &str, object: &Object) {
 /// Whether more than metadata says what becomes of a deletion; for most kinds it does not, and the rest is left unread.
 fn decides_by_more_than_metadata(served: &Served) -> bool {
     let facts = &served.resource.facts;
-    facts.graceful.is_some() || facts.deferred || facts.allocates
+    facts.graceful.is_some() || facts.deferred || facts.allocates || facts.cleanup.is_some()
+}
+
+/// Of what goes in steps upstream notes the first one by itself: nothing counts it, and there is no grace.
+fn keep_generation(object: &mut Object, entry: &Entry) {
+    let before = entry.readable().map(|readable| readable.head(entry.revision).generation());
+    let metadata = metadata_mut(object);
+    metadata.remove("deletionGracePeriodSeconds");
+    if let Some(generation) = before.filter(|generation| *generation > 0) {
+        metadata.insert("generation".to_owned(), generation.into());
+    }
 }
 
 /// What is particular about the deletion of a kind.

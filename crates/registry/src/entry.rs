@@ -15,6 +15,7 @@ use pawl_seal::{Plain, Seal};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::rendering::{Notes, View};
 use crate::unreadable::{Closed, Unreadable};
 use crate::wire::unpack;
 
@@ -48,6 +49,8 @@ pub struct Readable {
     labels: Box<[(Box<str>, Box<str>)]>,
     /// The values of the selectable fields, in the order of the resource's facts.
     fields: Box<[Box<str>]>,
+    /// What is known beyond the bytes.
+    pub(crate) notes: Notes,
     /// The key that sealed it; none where it is stored as it is.
     seal: Option<Arc<Seal>>,
 }
@@ -70,6 +73,7 @@ impl Entry {
                 meta_end: r.meta_end,
                 labels: r.labels.clone(),
                 fields: r.fields.clone(),
+                notes: Notes::default(),
                 seal: r.seal.clone(),
             }),
             State::Unreadable(unreadable) => State::Unreadable(unreadable.clone()),
@@ -141,7 +145,7 @@ impl Readable {
             let object: Object = serde_json::from_slice(&value).map_err(|e| e.to_string())?;
             select.iter().map(|path| field_text(&object, path)).collect()
         };
-        Ok(Self { value, meta_start, meta_end, labels, fields, seal: None })
+        Ok(Self { value, meta_start, meta_end, labels, fields, seal: None, notes: Notes::default() })
     }
 
     pub(crate) fn sealed_by(self, seal: Option<Arc<Seal>>) -> Self {
@@ -260,9 +264,15 @@ fn field_text(object: &Object, path: &str) -> Box<str> {
 pub struct Selection {
     pub labels: LabelSelector,
     pub fields: FieldSelector,
+    /// The version whose fields these are, where stored objects do not say them.
+    pub(crate) view: Option<View>,
 }
 
 impl Selection {
+    pub fn new(labels: LabelSelector, fields: FieldSelector) -> Self {
+        Self { labels, fields, view: None }
+    }
+
     pub fn is_everything(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
@@ -273,15 +283,20 @@ impl Selection {
             // What cannot be read may have any labels.
             return self.matches_name(entry);
         };
-        self.labels.matches(|key| readable.label(key))
-            && self.fields.matches(|field| match field {
-                "metadata.name" => Cow::Borrowed(entry.name()),
-                "metadata.namespace" => Cow::Borrowed(entry.namespace()),
-                _ => {
-                    let at = select.iter().position(|s| s == field);
-                    Cow::Borrowed(at.and_then(|i| readable.fields.get(i)).map_or("", |v| v))
-                }
-            })
+        if !self.labels.matches(|key| readable.label(key)) {
+            return false;
+        }
+        let look = self.view.as_ref().and_then(|view| Some((&view.select, view.look(readable)?)));
+        let (select, values) =
+            look.as_ref().map_or((select, &readable.fields), |(select, look)| (select, &look.fields));
+        self.fields.matches(|field| match field {
+            "metadata.name" => Cow::Borrowed(entry.name()),
+            "metadata.namespace" => Cow::Borrowed(entry.namespace()),
+            _ => {
+                let at = select.iter().position(|s| s == field);
+                Cow::Borrowed(at.and_then(|i| values.get(i)).map_or("", |v| v))
+            }
+        })
     }
 
     /// An object that cannot be read is known by its name only.

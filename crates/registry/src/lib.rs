@@ -17,6 +17,7 @@ mod feeding;
 mod following;
 mod forms;
 mod history;
+mod joining;
 mod keys;
 mod listing;
 mod messages;
@@ -26,6 +27,7 @@ mod patch;
 mod pipeline;
 mod quarantine;
 mod removing;
+mod rendering;
 mod resealing;
 mod rewrite;
 mod scale;
@@ -62,6 +64,7 @@ pub use feeding::Interruption;
 pub use following::{Change as Followed, Follower, Lag};
 pub use listing::{ListAt, ListRequest, Page};
 pub use messages::Messages;
+pub use metadata::validate_embedded;
 pub use patch::{PatchKind, PatchRequest};
 pub use pawl_seal::Plain;
 pub use resealing::Resealed;
@@ -107,6 +110,8 @@ pub struct Registry {
     settings: Settings,
     reservations: allocation::Reservations,
     deleters: Deleters,
+    /// Whose turn it is to change what is served.
+    joining: tokio::sync::Mutex<()>,
     keys: Option<keys::Keys>,
 }
 
@@ -128,7 +133,8 @@ impl Registry {
         let table_changes = watch::Sender::new(());
         let reservations = allocation::Reservations::default();
         let deleters = Deleters::default();
-        Ok((Self { storage, table, table_changes, settings, reservations, deleters, keys }, revision))
+        let joining = tokio::sync::Mutex::default();
+        Ok((Self { storage, table, table_changes, settings, reservations, deleters, joining, keys }, revision))
     }
 
     /// Keeps the caches up to date. Returns only when that is no longer possible, with the reason.

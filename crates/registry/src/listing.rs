@@ -7,8 +7,9 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use pawl_kv::{RangeRequest, Revision};
-use pawl_meta::Status;
-use serde::{Deserialize, Serialize};
+use pawl_meta::{Status, go};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::cache::{Objects, Scope};
 use crate::entry::{Entry, Selection};
@@ -48,7 +49,7 @@ pub struct Page {
     pub remaining: Option<usize>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct Token {
     v: String,
     rv: i64,
@@ -222,22 +223,50 @@ fn token_text(rv: i64, last: &str, prefix: &str) -> String {
 
 /// The revision of a token and the key to start from.
 fn read_token(text: &str, prefix: &str) -> Result<(i64, String), Status> {
-    let wrong = |why: String| Status::bad_request(format!("continue key is not valid: {why}"));
+    let wrong = |why: String| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
     let bytes = URL_SAFE_NO_PAD
-        .decode(text.trim_end_matches('='))
+        .decode(text)
         .map_err(|e| wrong(format!("illegal base64 data at input byte {}", position(&e))))?;
-    let token: Token = serde_json::from_slice(&bytes).map_err(|_| wrong(pawl_schema::syntax_error(&bytes)))?;
+    let token = token_of(&bytes).map_err(wrong)?;
     if token.v != TOKEN_VERSION {
-        return Err(wrong(format!("server does not recognize this encoded version {:?}", token.v)));
+        return Err(wrong(format!("server does not recognize this encoded version {}", token.v)));
+    }
+    if token.rv == 0 {
+        return Err(wrong(format!("incorrect encoded start resourceVersion (version {TOKEN_VERSION})")));
     }
     if token.start.is_empty() {
         return Err(wrong(format!("encoded start key empty (version {TOKEN_VERSION})")));
     }
     // A start key that climbs out of its prefix is somebody playing.
-    if token.rv == 0 || token.start.split('/').any(|part| part == "." || part == "..") {
-        return Err(wrong(format!("incorrect encoded start resourceVersion (version {TOKEN_VERSION})")));
+    if token.start.split('/').any(|part| part == "." || part == "..") {
+        return Err(wrong(token.start));
     }
     Ok((token.rv, format!("{prefix}{}", token.start)))
+}
+
+/// What a token says; what it leaves out is nothing.
+fn token_of(bytes: &[u8]) -> Result<Token, String> {
+    let value: Value = serde_json::from_slice(bytes).map_err(|_| pawl_schema::syntax_error(bytes))?;
+    let unfit = |kind: &str, into: &str| format!("json: cannot unmarshal {kind} into Go {into}");
+    let object = match &value {
+        Value::Object(object) => object.clone(),
+        Value::Null => Default::default(),
+        other => return Err(unfit(go::json_kind(other), "value of type storage.continueToken")),
+    };
+    let member = |name: &str| object.get(name).filter(|value| !value.is_null());
+    let text = |name: &str, field: &str| match member(name) {
+        None => Ok(String::new()),
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(other) => Err(unfit(go::json_kind(other), &format!("struct field continueToken.{field} of type string"))),
+    };
+    let rv = match member("rv") {
+        None => 0,
+        Some(Value::Number(number)) => number
+            .as_i64()
+            .ok_or_else(|| unfit(&format!("number {number}"), "struct field continueToken.rv of type int64"))?,
+        Some(other) => return Err(unfit(go::json_kind(other), "struct field continueToken.rv of type int64")),
+    };
+    Ok(Token { v: text("v", "v")?, rv, start: text("start", "start")? })
 }
 
 fn position(error: &base64::DecodeError) -> usize {

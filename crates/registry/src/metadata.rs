@@ -16,8 +16,8 @@ const ANNOTATIONS_MAX: usize = 256 * 1024;
 
 /// Who looks: the kind with its own rules, or the checks common to all kinds.
 #[derive(Clone, Copy)]
-pub struct Pass<'r> {
-    resource: &'r Resource,
+pub struct Pass {
+    namespaced: bool,
     name: NameRule,
     /// Finalizers must be standard or qualified names.
     strict_finalizers: bool,
@@ -25,18 +25,19 @@ pub struct Pass<'r> {
     skips_common: bool,
 }
 
-impl<'r> Pass<'r> {
-    pub fn of_kind(resource: &'r Resource) -> Self {
+impl Pass {
+    pub fn of_kind(resource: &Resource) -> Self {
         Self {
-            resource,
+            namespaced: resource.facts.namespaced,
             name: resource.facts.name,
             strict_finalizers: !resource.facts.plain_finalizers,
             skips_common: false,
         }
     }
 
-    pub fn common(resource: &'r Resource) -> Self {
-        Self { resource, name: NameRule::PathSegment, strict_finalizers: false, skips_common: false }
+    pub fn common(resource: &Resource) -> Self {
+        let namespaced = resource.facts.namespaced;
+        Self { namespaced, name: NameRule::PathSegment, strict_finalizers: false, skips_common: false }
     }
 
     /// The same pass after another one over the same object.
@@ -62,7 +63,7 @@ impl<'r> Pass<'r> {
             }
         }
         let namespace = object.namespace();
-        if !self.resource.facts.namespaced {
+        if !self.namespaced {
             if !namespace.is_empty() {
                 errors.forbidden(&path().child("namespace"), "not allowed on this type");
             }
@@ -134,6 +135,23 @@ impl<'r> Pass<'r> {
                 errors.invalid(&path().index(i), finalizer, detail);
             }
         }
+    }
+}
+
+/// What the metadata of an object within another one must be, which may be of any kind; `path` is that of the metadata.
+pub fn validate_embedded(object: &Object, path: &FieldPath, errors: &mut Errors) {
+    let namespaced = !object.namespace().is_empty();
+    let pass = Pass { namespaced, name: NameRule::PathSegment, strict_finalizers: false, skips_common: false };
+    let mut found = Errors::new();
+    pass.meta(object, &mut found);
+    for mut error in found {
+        // What is within another object need not have a name.
+        if error.kind == pawl_meta::ErrorKind::Required {
+            continue;
+        }
+        let rest = error.field.strip_prefix("metadata").unwrap_or_default();
+        error.field = format!("{path}{rest}");
+        errors.push(error);
     }
 }
 

@@ -8,7 +8,7 @@ use pawl_meta::{Cause, Details, Errors, GroupKind, GroupVersion, Status, go, tim
 use pawl_schema::{DecodeError, Finding, ObjectRef, Type, decode_json, decode_value, yaml};
 use serde_json::Value;
 
-use crate::decoding::{FieldValidation, report, warn};
+use crate::decoding::{FieldValidation, in_order, report, warn};
 use crate::update::{Change, PatchChange, nameless};
 use crate::{Context, Registry, Served, UpdateRequest, Updated};
 
@@ -98,7 +98,10 @@ impl Registry {
             _ => {
                 let before = Value::Object(old.clone());
                 let again = patch.outcome(&typed(served), before.clone()).unwrap_or_default();
-                served.resource.object_type.as_ref().print_patched(&again, &before)
+                match served.resource.facts.custom {
+                    true => go::json(&again),
+                    false => served.resource.object_type().as_ref().print_patched(&again, &before),
+                }
             }
         };
         let wrong = |why: &str| {
@@ -119,9 +122,13 @@ impl Registry {
         if let Some(why) = typing.refusal {
             return Err(wrong(&why));
         }
+        let mut decoded = decoded;
+        if served.resource.facts.custom {
+            in_order(&mut decoded.findings);
+        }
         report_patch(cx, request.validation, patch, found.to_vec(), decoded.findings, wrong)?;
         let mut object = served.in_this_form(decoded.object);
-        self.set_defaults(served, &mut object);
+        self.set_defaults(served, &mut object).map_err(|why| wrong(&why))?;
         Ok(object)
     }
 
@@ -148,25 +155,20 @@ impl Registry {
         let reset = reset_fields(served, request.subresource);
         let applied = pawl_apply::apply(&typed(served), old, intent, &writer, request.force, &reset)
             .map_err(|error| apply_error(served, error))?;
-        let decoded = decode_value(served.resource.object_type.as_ref(), Value::Object(applied.object))
+        let decoded = decode_value(served.resource.object_type().as_ref(), Value::Object(applied.object))
             .map_err(|error| Status::plain_error(error.to_string()))?;
         let mut object = decoded.object;
-        let is_nameless = object.name().is_empty();
-        let metadata = metadata_mut(&mut object);
         if old.is_none() {
-            if is_nameless {
-                metadata.insert("name".to_owned(), Value::from(request.name));
-            }
-            metadata.remove("resourceVersion");
+            metadata_mut(&mut object).remove("resourceVersion");
         }
-        self.set_defaults(served, &mut object);
+        self.set_defaults(served, &mut object).map_err(Status::plain_error)?;
         Ok(object)
     }
 
     /// Finds out what a patched document says it is. A strategic merge patch has no say in this.
     fn typing(&self, served: &Served, request: &PatchRequest<'_>, patched: &mut Value) -> Result<Typing, Status> {
         let (expected, wanted) = (served.resource.group_version(), &served.resource.facts.kind);
-        let own = |refusal| Ok(Typing { of: served.resource.object_type.clone(), refusal });
+        let own = |refusal| Ok(Typing { of: served.resource.object_type().clone(), refusal });
         let Some(document) = patched.as_object_mut() else { return own(None) };
         let text = |field: &str| match document.get(field) {
             None | Some(Value::Null) => Some(""),
@@ -188,7 +190,7 @@ impl Registry {
             return own(Some(format!("unexpected GroupVersion string: {api_version}")));
         };
         let table = self.table();
-        let other = table.by_kind(&given.group, &given.version, kind).map(|other| other.resource.object_type.clone());
+        let other = table.by_kind(&given.group, &given.version, kind).map(|other| other.resource.object_type().clone());
         let forms = served.resource.behaviour.forms();
         let is_form = kind == wanted.as_str() && forms.is_some_and(|forms| forms.type_of(api_version).is_some());
         let is_same = kind == wanted.as_str() && (given == expected || is_former_version(&given, &expected));
@@ -246,7 +248,16 @@ impl Patch {
         match self {
             Self::Json(patch) => patch.clone().apply(document).map_err(refused),
             Self::Merge(patch) => Ok(merge_patch::apply(document, patch.clone())),
-            Self::Strategic(patch) => strategic::apply(typed, document, patch.clone()).map_err(refused),
+            Self::Strategic(patch) => {
+                let mut outcome = strategic::apply(typed, document, patch.clone()).map_err(refused)?;
+                // Nothing is merged with an empty list; of liens it says that they should go, as everywhere.
+                if patch.pointer("/metadata/liens").and_then(Value::as_array).is_some_and(Vec::is_empty)
+                    && let Some(Value::Object(metadata)) = outcome.get_mut("metadata")
+                {
+                    metadata.insert("liens".to_owned(), Value::Array(Vec::new()));
+                }
+                Ok(outcome)
+            }
             Self::Apply(_) => Ok(document),
         }
     }
@@ -354,12 +365,15 @@ fn read_intent(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Res
             field("kind")
         )));
     }
+    if intent.name().is_empty() {
+        return Err(nameless(request.name));
+    }
     Ok(intent)
 }
 
 /// What a resource looks like to apply.
 pub(crate) fn typed(served: &Served) -> Typed<'_> {
-    let typed = Typed::new(served.resource.object_type.as_ref());
+    let typed = Typed::new(served.resource.object_type().as_ref());
     if served.resource.behaviour.forms().is_some() { typed.with_versions(served) } else { typed }
 }
 
@@ -374,9 +388,11 @@ pub(crate) fn reset_fields(served: &Served, subresource: &str) -> FieldSet<'stat
         Some(owned) => owned.iter().any(|field| field == name),
         None => facts.status.iter().any(|status| status == name),
     };
-    let fields = served.resource.object_type.as_ref().object().into_iter().flat_map(ObjectRef::fields);
+    let fields = served.resource.object_type().as_ref().object().into_iter().flat_map(ObjectRef::fields);
     let fields = fields.map(|field| &*field.get().name);
-    let paths = fields.filter(|name| !is_owned(name) && !matches!(*name, "metadata" | "kind" | "apiVersion"));
+    // Of what users defined metadata does not change through a subresource.
+    let stays = |name: &str| matches!(name, "kind" | "apiVersion") || (name == "metadata" && !facts.custom);
+    let paths = fields.filter(|name| !is_owned(name) && !stays(name));
     FieldSet::of_fields(paths.collect::<Vec<_>>()).into_owned()
 }
 

@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use pawl_admission::{Attributes, Operation};
+use pawl_kinds::Mark;
 use pawl_kv::Expect;
 use pawl_meta::object::{Meta, Object};
 use pawl_meta::{Errors, FieldPath, GroupKind, Status};
 
 use crate::allocation::Held;
-use crate::create::{exists, settle_namespace};
+use crate::create::{closed, exists, settle_namespace};
 use crate::delete::traits;
 use crate::storage::{Put, Written};
 use crate::update::{bad_version, check_name, check_uid, modified};
@@ -41,7 +42,7 @@ pub(crate) struct Pipeline<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Present<'a> {
     pub entry: &'a Arc<Entry>,
-    /// As it is stored.
+    /// In the form in which it is judged.
     pub old: &'a Object,
     /// In the version of the request.
     pub shown: &'a Object,
@@ -60,16 +61,16 @@ impl Pipeline<'_> {
         self.settle()?;
         self.own_fields();
         self.mutate().await?;
-        self.new = self.served.to_stored(std::mem::take(&mut self.new));
+        self.new = self.served.to_judged(std::mem::take(&mut self.new));
         self.check_conditions()
     }
 
     /// The stages for an object that has a name.
     pub async fn finish(mut self) -> Result<Attempt, Status> {
         let held = self.prepare()?;
-        self.validate()?;
+        let mark = self.validate()?;
         self.admit().await?;
-        self.commit(held).await
+        self.commit(held, mark).await
     }
 
     fn attributes(&self) -> Attributes<'_> {
@@ -169,15 +170,18 @@ impl Pipeline<'_> {
         }
     }
 
-    fn validate(&self) -> Result<(), Status> {
+    /// What is known of an object that may be stored.
+    fn validate(&self) -> Result<Option<Mark>, Status> {
         let Self { registry, cx, served, subresource, new, .. } = self;
-        let errors = match self.present {
-            Some(Present { old, .. }) => registry.validate_update(cx, served, subresource, new, old),
+        let found = match self.present {
+            Some(Present { entry, old, .. }) => {
+                registry.validate_update(cx, served, subresource, (new, old), served.mark_of(entry))
+            }
             None => registry.validate_create(cx, served, new),
         };
-        match errors.is_empty() {
-            true => Ok(()),
-            false => Err(registry.invalid(served, new.name(), &errors)),
+        match found.errors.is_empty() {
+            true => Ok(found.mark),
+            false => Err(registry.invalid(served, new.name(), &found.errors)),
         }
     }
 
@@ -185,15 +189,15 @@ impl Pipeline<'_> {
         self.registry.settings.admission.validate(&self.attributes(), Some(&self.new)).await
     }
 
-    async fn commit(&self, held: Held) -> Result<Attempt, Status> {
+    async fn commit(&self, held: Held, mark: Option<Mark>) -> Result<Attempt, Status> {
         let key = self.served.stored.key(self.new.namespace(), self.new.name());
         match self.present {
-            Some(present) => self.commit_update(&key, present, held).await,
-            None => self.commit_create(&key, held).await.map(Attempt::Done),
+            Some(present) => self.commit_update(&key, present, held, mark).await,
+            None => self.commit_create(&key, held, mark).await.map(Attempt::Done),
         }
     }
 
-    async fn commit_create(&self, key: &str, held: Held) -> Result<Arc<Entry>, Status> {
+    async fn commit_create(&self, key: &str, held: Held, mark: Option<Mark>) -> Result<Arc<Entry>, Status> {
         let Self { registry, served, new, .. } = self;
         let storage = registry.storage();
         let value = served.stored_form(new);
@@ -209,15 +213,26 @@ impl Pipeline<'_> {
         if self.cx.dry_run {
             return Ok(Arc::new(served.stored.entry(key, 0, value)));
         }
+        let Some(_open) = served.stored.door.enter().await else { return Err(closed(served)) };
         let put = Put { value: value.clone(), ttl: registry.ttl(served) };
         match registry.store(served, (key, new), Expect::Absent, Some(put), held).await? {
-            Written::Applied(revision) => Ok(registry.written(served, key, revision, value)),
+            Written::Applied(revision) => {
+                let entry = registry.written(served, key, revision, value);
+                served.note(&entry, new, mark);
+                Ok(entry)
+            }
             Written::Conflict(Some(existing)) => Err(exists(served, &existing)),
             Written::Conflict(None) => Err(Status::already_exists(&served.group_resource, new.name())),
         }
     }
 
-    async fn commit_update(&self, key: &str, present: Present<'_>, held: Held) -> Result<Attempt, Status> {
+    async fn commit_update(
+        &self,
+        key: &str,
+        present: Present<'_>,
+        held: Held,
+        mark: Option<Mark>,
+    ) -> Result<Attempt, Status> {
         let Self { registry, served, new, .. } = self;
         let Present { entry, .. } = present;
         let value = served.stored_form(new);
@@ -235,7 +250,11 @@ impl Pipeline<'_> {
         let put = (!gone).then(|| Put { value: value.clone(), ttl: registry.ttl(served) });
         match registry.store(served, (key, new), Expect::Revision(entry.revision), put, held).await? {
             Written::Applied(_) if gone => Ok(Attempt::Done(at(entry.revision, value))),
-            Written::Applied(revision) => Ok(Attempt::Done(registry.written(served, key, revision, value))),
+            Written::Applied(revision) => {
+                let entry = registry.written(served, key, revision, value);
+                served.note(&entry, new, mark);
+                Ok(Attempt::Done(entry))
+            }
             Written::Conflict(now) => Ok(Attempt::Again(now)),
         }
     }

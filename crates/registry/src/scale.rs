@@ -23,7 +23,11 @@ pub enum ScaleChange<'a> {
 impl Registry {
     pub async fn get_scale(&self, served: &Served, namespace: &str, name: &str) -> Result<Object, Status> {
         let entry = self.get(served, namespace, name, None).await?;
-        let object = entry.readable().map(|r| r.object(entry.revision)).unwrap_or_default();
+        let object = entry.readable().map(|r| served.judged_object(r, entry.revision)).unwrap_or_default();
+        if served.resource.facts.custom && replicas(served, &object).is_none() {
+            let path = &served.resource.facts.scale.spec_replicas;
+            return Err(Status::internal(format!("the spec replicas field \".{path}\" does not exist")));
+        }
         Ok(scale_of(served, &object))
     }
 
@@ -37,9 +41,14 @@ impl Registry {
     ) -> Result<Object, Status> {
         let request = UpdateRequest::new((namespace, name), "scale", Change::Scale(change));
         let updated = self.update(cx, served, request).await?;
-        let object = updated.entry.readable().map(|r| r.object(updated.entry.revision)).unwrap_or_default();
+        let entry = &updated.entry;
+        let object = entry.readable().map(|r| served.judged_object(r, entry.revision)).unwrap_or_default();
         Ok(scale_of(served, &object))
     }
+}
+
+fn replicas(served: &Served, object: &Object) -> Option<i64> {
+    pawl_meta::object::at(object, &served.resource.facts.scale.spec_replicas)?.as_i64()
 }
 
 /// The Scale of an object.
@@ -98,7 +107,7 @@ pub(crate) fn changed(
         }
         change => {
             let mut scale = match change {
-                ScaleChange::Replace(sent) => registry.decode_as(cx, &ApiKind::SCALE, *sent)?,
+                ScaleChange::Replace(sent) => replaced(registry, cx, served, *sent)?,
                 ScaleChange::Patch { kind, body, validation, .. } => {
                     patched(cx, &typed, &before, (*kind, body), *validation)?
                 }
@@ -109,7 +118,8 @@ pub(crate) fn changed(
     };
     check_name(&scale, old.name())?;
     let replicas = pawl_meta::object::at(&scale, "spec.replicas").and_then(Value::as_i64).unwrap_or(0);
-    if replicas < 0 {
+    // What users defined says itself what is wrong with it.
+    if replicas < 0 && !served.resource.facts.custom {
         let mut errors = Errors::new();
         errors.invalid(&FieldPath::of("spec").child("replicas"), replicas, "must be greater than or equal to 0");
         let kind = GroupKind { group: "autoscaling".to_owned(), kind: "Scale".to_owned() };
@@ -117,7 +127,7 @@ pub(crate) fn changed(
     }
     let scale_owners = metadata_mut(&mut scale).get("managedFields").cloned();
     let mut new = old.clone();
-    set_replicas(&mut new, &path, replicas);
+    set_replicas(&mut new, &path, replicas, served.resource.facts.custom);
     let metadata = metadata_mut(&mut new);
     match to_parent(owners, scale_owners.as_ref(), &own_version, place).map_err(failed)? {
         Some(owners) => metadata.insert("managedFields".to_owned(), owners),
@@ -128,10 +138,26 @@ pub(crate) fn changed(
     Ok(new)
 }
 
-/// Writes the number to its place, where the objects around it are.
-fn set_replicas(object: &mut Object, path: &[&str], replicas: i64) {
+/// The Scale that a client sends whole. Below what users defined upstream knows no other kind at all.
+fn replaced(registry: &Registry, cx: &Context, served: &Served, sent: Sent<'_>) -> Result<Object, Status> {
+    const UNKNOWN: &str = "no kind is registered for the type v1.Scale in scheme \
+                           \"k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:781\"";
+    let is_other = |status: &Status| status.message.contains(": unknown conversion");
+    registry.decode_as(cx, &ApiKind::SCALE, sent).map_err(|status| match served.resource.facts.custom {
+        true if is_other(&status) => Status::bad_request(UNKNOWN),
+        _ => status,
+    })
+}
+
+/// Writes the number to its place. Objects around it are made where users defined what they are.
+fn set_replicas(object: &mut Object, path: &[&str], replicas: i64, make: bool) {
     let Some((last, outer)) = path.split_last() else { return };
-    let inner = outer.iter().try_fold(object, |at, field| at.get_mut(*field)?.as_object_mut());
+    let inner = outer.iter().try_fold(object, |at, field| {
+        if make {
+            at.entry(*field).or_insert_with(|| json!({}));
+        }
+        at.get_mut(*field)?.as_object_mut()
+    });
     if let Some(inner) = inner {
         inner.insert((*last).to_owned(), json!(replicas));
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pawl_kinds::print::Column;
 use pawl_kinds::{
-    Behaviour, Columns, Errors, Facts, Forms, MetadataCheck, MetadataPass, NameRule, Prepare, Resource, Subresource,
+    Behaviour, Columns, Facts, Findings, Forms, MetadataCheck, MetadataPass, NameRule, Prepare, Resource, Subresource,
     Write,
 };
 use pawl_kv::Revision;
@@ -74,7 +74,7 @@ fn deeds() -> impl Iterator<Item = Resource> {
                 is_virtual: true,
                 ..Facts::default()
             };
-            Resource { facts, object_type: Type::any(kind), behaviour: Arc::new(Told::new(&[])) }
+            Resource { facts, behaviour: Arc::new(Told::new(Type::any(kind), &[])) }
         },
     )
 }
@@ -103,7 +103,7 @@ fn resource(
     let place = [("Resource", "resource"), ("Namespace", "namespace"), ("Object", "name")];
     let shown: Vec<_> = place.iter().chain(columns).copied().collect();
     let texts: Vec<&str> = PLACE.iter().chain(fields).copied().collect();
-    Resource { facts, object_type: shape(kind, &texts), behaviour: Arc::new(Told::new(&shown)) }
+    Resource { facts, behaviour: Arc::new(Told::new(shape(kind, &texts), &shown)) }
 }
 
 /// `{apiVersion, kind, metadata, spec: {texts, size}}`
@@ -131,26 +131,33 @@ fn shape(kind: &str, texts: &[&str]) -> Type {
 /// What such a kind does: it is told, and nobody writes it.
 #[derive(Debug)]
 struct Told {
+    object_type: Type,
     columns: Vec<Column>,
     fields: Vec<&'static str>,
 }
 
 impl Told {
-    fn new(shown: &[(&'static str, &'static str)]) -> Self {
+    fn new(object_type: Type, shown: &[(&'static str, &'static str)]) -> Self {
         let text = |name: &'static str| Column { name: name.into(), kind: "string".into(), ..Column::default() };
         let name = Column { format: "name".into(), ..text("Name") };
         let columns = std::iter::once(name).chain(shown.iter().map(|(name, _)| text(name))).collect();
-        Self { columns, fields: shown.iter().map(|(_, field)| *field).collect() }
+        Self { object_type, columns, fields: shown.iter().map(|(_, field)| *field).collect() }
     }
 }
 
 impl Behaviour for Told {
-    fn set_defaults(&self, _object: &mut Object) {}
+    fn object_type(&self) -> &Type {
+        &self.object_type
+    }
+
+    fn set_defaults(&self, _object: &mut Object) -> Result<(), String> {
+        Ok(())
+    }
 
     fn prepare(&self, _write: Write<'_>, _object: &mut Object, _by: &Prepare) {}
 
-    fn validate(&self, write: Write<'_>, _object: &Object, metadata: MetadataCheck<'_>, errors: &mut Errors) {
-        metadata(if write.old.is_some() { MetadataPass::Update } else { MetadataPass::Meta }, errors);
+    fn validate(&self, write: Write<'_>, _object: &Object, metadata: MetadataCheck<'_>, found: &mut Findings) {
+        metadata(if write.old.is_some() { MetadataPass::Update } else { MetadataPass::Meta }, &mut found.errors);
     }
 
     fn warnings(&self, _write: Write<'_>, _object: &Object) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use pawl_admission::{Attributes, Operation};
 use pawl_apply::Writer;
-use pawl_kinds::{MetadataPass, Prepare, Write};
+use pawl_kinds::{Findings, Mark, MetadataPass, Prepare, Write};
 use pawl_meta::object::{Object, metadata_mut};
 use pawl_meta::{Errors, Status, time};
 use serde_json::{Map, Value, json};
@@ -11,6 +11,9 @@ use crate::create::settle_namespace;
 use crate::metadata::Pass;
 use crate::patch::{reset_fields, typed};
 use crate::{Context, Registry, Served};
+
+/// The annotation of the audit log that names what is wrong with an object and was let pass.
+const RATCHETED: &str = "apiextensions.k8s.io/ratcheted";
 
 impl Registry {
     /// Notes who owns which fields. Of an object that cannot be told apart by its fields (list items without their keys)
@@ -63,9 +66,11 @@ impl Registry {
         self.settings.admission.validate(&attributes, Some(object)).await
     }
 
-    pub(crate) fn set_defaults(&self, served: &Served, object: &mut Object) {
-        served.resource.behaviour.set_defaults(object);
+    /// The error is what is wrong with an object that its type could not see.
+    pub(crate) fn set_defaults(&self, served: &Served, object: &mut Object) -> Result<(), String> {
+        served.resource.behaviour.set_defaults(object)?;
         served.settle_form(object);
+        Ok(())
     }
 
     pub(crate) fn prepare_kind_create(&self, cx: &Context, served: &Served, object: &mut Object) {
@@ -92,21 +97,22 @@ impl Registry {
         }
     }
 
-    pub(crate) fn validate_create(&self, cx: &Context, served: &Served, object: &Object) -> Errors {
+    pub(crate) fn validate_create(&self, cx: &Context, served: &Served, object: &Object) -> Findings {
         let resource = &served.resource;
-        let mut errors = Errors::new();
+        let mut found = Findings::default();
         let mut metadata = |_: MetadataPass, errors: &mut Errors| {
             Pass::of_kind(resource).meta(object, errors);
             pawl_deletion::validate_liens(object, None, self.settings.liens, errors);
         };
-        resource.behaviour.validate(Write::CREATE, object, &mut metadata, &mut errors);
-        if errors.is_empty() {
-            Pass::common(resource).meta(object, &mut errors);
+        resource.behaviour.validate(Write::CREATE, object, &mut metadata, &mut found);
+        if found.errors.is_empty() {
+            Pass::common(resource).meta(object, &mut found.errors);
         }
-        if errors.is_empty() {
+        if found.errors.is_empty() {
             resource.behaviour.warnings(Write::CREATE, object).into_iter().for_each(|text| cx.warn(text));
         }
-        errors
+        tell(cx, &mut found);
+        found
     }
 
     pub(crate) fn validate_update(
@@ -114,32 +120,44 @@ impl Registry {
         cx: &Context,
         served: &Served,
         subresource: &str,
-        new: &Object,
-        old: &Object,
-    ) -> Errors {
+        (new, old): (&Object, &Object),
+        valid_before: Option<Mark>,
+    ) -> Findings {
         let resource = &served.resource;
-        let mut errors = Errors::new();
-        Pass::common(resource).meta(new, &mut errors);
+        let mut found = Findings::default();
+        let errors = &mut found.errors;
+        Pass::common(resource).meta(new, errors);
         // A later pass repeats what is wrong, as clients know it; what is right needs to be looked at once.
-        let common = Pass::common(resource).after(&errors);
-        let of_kind = Pass::of_kind(resource).after(&errors);
-        common.update(new, old, &mut errors);
-        pawl_deletion::validate_liens(new, Some(old), self.settings.liens, &mut errors);
+        let common = Pass::common(resource).after(errors);
+        let of_kind = Pass::of_kind(resource).after(errors);
+        common.update(new, old, errors);
+        pawl_deletion::validate_liens(new, Some(old), self.settings.liens, errors);
         let mut metadata = |pass: MetadataPass, errors: &mut Errors| match pass {
             MetadataPass::Meta => of_kind.meta(new, errors),
             MetadataPass::Update => of_kind.update(new, old, errors),
         };
-        let write = Write::update(subresource, old);
-        resource.behaviour.validate(write, new, &mut metadata, &mut errors);
-        if errors.is_empty() {
+        let write = Write { valid_before, dry_run: cx.dry_run, ..Write::update(subresource, old) };
+        resource.behaviour.validate(write, new, &mut metadata, &mut found);
+        if found.errors.is_empty() {
             resource.behaviour.warnings(write, new).into_iter().for_each(|text| cx.warn(text));
         }
-        errors
+        tell(cx, &mut found);
+        found
     }
 
     /// How errors name the kind.
     pub(crate) fn invalid(&self, served: &Served, name: &str, errors: &Errors) -> Status {
         Status::invalid(&served.resource.error_kind(), name, errors)
+    }
+}
+
+/// Tells the client what it should know whatever becomes of the write, and the audit log what was let pass.
+fn tell(cx: &Context, found: &mut Findings) {
+    std::mem::take(&mut found.warnings).into_iter().for_each(|text| cx.warn(text));
+    if found.errors.is_empty() {
+        for passed in &found.let_pass {
+            cx.note(RATCHETED, &format!("{} ({}): {}", passed.path, passed.rule, passed.detail));
+        }
     }
 }
 

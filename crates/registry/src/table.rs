@@ -1,7 +1,7 @@
 //! The table of resources: what is served, under which names, and where it is stored. It changes at run time as custom
 //! resources come and go; a reader holds the table it started with.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use pawl_kinds::Resource;
@@ -12,6 +12,7 @@ use pawl_seal::{Plain, Seals, Transform};
 
 use crate::cache::Cache;
 use crate::decoding::Wanted;
+use crate::joining::Door;
 use crate::messages::Messages;
 use crate::showing;
 
@@ -31,8 +32,8 @@ pub struct Served {
     pub stored: Arc<Stored>,
     /// How answers begin: `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"`.
     pub head: String,
-    /// How items of typed lists begin: without kind and apiVersion.
-    pub item_head: &'static str,
+    /// How items of lists begin: most without kind and apiVersion.
+    pub item_head: String,
 }
 
 /// Where the objects of a resource are, whatever version they are asked for in.
@@ -47,6 +48,7 @@ pub struct Stored {
     /// Names of selectable fields.
     pub select: Vec<String>,
     pub cache: Cache,
+    pub(crate) door: Door,
     pub(crate) messages: Arc<Messages>,
     /// Its objects follow from others and are not stored.
     pub(crate) derived: bool,
@@ -62,11 +64,13 @@ impl Served {
 
     /// What a body for this resource must be.
     pub(crate) fn wanted(&self) -> Wanted<'_> {
-        Wanted { version: self.resource.group_version(), former: None, kind: &self.resource.facts.kind }
+        let facts = &self.resource.facts;
+        Wanted { version: self.resource.group_version(), former: None, kind: &facts.kind, custom: facts.custom }
     }
 
     /// The bytes in which an object is stored.
     pub(crate) fn stored_form(&self, object: &Object) -> Plain {
+        let object = &*self.judged_to_stored(object);
         let of = self.resource.stored_type();
         if self.resource.facts.stored_as_json || !of.holds_empties(object) {
             return Plain::new(crate::encode(object));
@@ -103,6 +107,8 @@ pub struct Table {
 
 #[derive(Clone, Debug, Default)]
 struct Group {
+    /// Something of it is built in.
+    builtin: bool,
     versions: HashMap<String, Version>,
     /// By plural: the version that came first.
     preferred: HashMap<String, Arc<Served>>,
@@ -159,6 +165,43 @@ impl Table {
         Some(found)
     }
 
+    /// Makes the places of resources that are not there yet, so that they are fed; nothing of them is served. Returns the
+    /// new ones.
+    pub fn reserve(&mut self, resources: &[Resource], revision: Revision) -> Vec<Arc<Stored>> {
+        let mut fresh = Vec::new();
+        for resource in resources {
+            if !self.by_prefix.contains_key(&resource.facts.key) {
+                fresh.push(self.place_of(resource, revision));
+            }
+        }
+        fresh
+    }
+
+    /// Puts versions of resources that users defined into the place of all that are there now of these names, group and
+    /// plural. What is built in stays.
+    pub fn exchange(&mut self, names: &[(&str, &str)], resources: Vec<Resource>, revision: Revision) {
+        let goes = |served: &Arc<Served>| {
+            let facts = &served.resource.facts;
+            facts.custom && names.contains(&(&*facts.group, &*facts.plural))
+        };
+        self.served.retain(|served| !goes(served));
+        for resource in resources {
+            let served = self.made(resource, revision);
+            self.served.push(served);
+        }
+        let builtin = self.served.iter().take_while(|served| !served.resource.facts.custom).count();
+        if let Some(custom) = self.served.get_mut(builtin..) {
+            custom.sort_by(|a, b| {
+                let (a, b) = (&a.resource.facts, &b.resource.facts);
+                let version = || pawl_meta::by_priority(&a.version, &b.version);
+                a.group.cmp(&b.group).then_with(version).then_with(|| a.plural.cmp(&b.plural))
+            });
+        }
+        let used: HashSet<*const Stored> = self.served.iter().map(|served| Arc::as_ptr(&served.stored)).collect();
+        self.by_prefix.retain(|_, stored| used.contains(&Arc::as_ptr(stored)));
+        self.index();
+    }
+
     /// A resource with the place where its objects are: the present one, or a new one.
     fn made(&mut self, resource: Resource, revision: Revision) -> Arc<Served> {
         let stored = self.place_of(&resource, revision);
@@ -166,7 +209,10 @@ impl Table {
         let kind = &resource.facts.kind;
         let head =
             format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{{\"resourceVersion\":\"");
-        let item_head = "{\"metadata\":{\"resourceVersion\":\"";
+        let item_head = match resource.facts.custom {
+            true => head.clone(),
+            false => "{\"metadata\":{\"resourceVersion\":\"".to_owned(),
+        };
         let stored_version = resource.facts.storage.as_ref().unwrap_or(&api_version).as_str().into();
         let kind = kind.as_str().into();
         let group_resource = resource.group_resource();
@@ -183,8 +229,10 @@ impl Table {
             prefix: format!("{ROOT}{}/", facts.key),
             kind: (!facts.kind.is_empty()).then(|| facts.kind.as_str().into()),
             namespaced: facts.namespaced,
-            select: facts.select.clone(),
+            // What users defined is selected by what a version shows.
+            select: if facts.custom { Vec::new() } else { facts.select.clone() },
             cache: Cache::new(revision),
+            door: Door::default(),
             messages: Arc::clone(&self.messages),
             derived: facts.group == showing::GROUP && facts.plural == showing::UNREADABLE,
             transform: self.seals.as_ref().map(|seals| seals.transform(resource.group_resource())),
@@ -201,6 +249,7 @@ impl Table {
         for served in &self.served {
             let facts = &served.resource.facts;
             let group = self.groups.entry(facts.group.clone()).or_default();
+            group.builtin |= !facts.custom;
             let version = group.versions.entry(facts.version.clone()).or_default();
             for (names, name) in [
                 (&mut version.by_plural, &facts.plural),
@@ -241,6 +290,11 @@ impl Table {
 
     pub fn has_group(&self, group: &str) -> bool {
         self.groups.contains_key(group)
+    }
+
+    /// Whether something of a group is built in.
+    pub fn has_builtin_group(&self, group: &str) -> bool {
+        self.groups.get(group).is_some_and(|group| group.builtin)
     }
 
     pub fn has_group_version(&self, group: &str, version: &str) -> bool {

@@ -110,6 +110,9 @@ impl Registry {
         served: &Served,
         mut request: UpdateRequest<'_>,
     ) -> Result<Updated, Status> {
+        if let Some(why) = served.resource.facts.refused.as_ref().filter(|_| !cx.is_own()) {
+            return Err(Status::not_implemented(why.as_str()));
+        }
         if let Change::Replace { sent, decoded } = &mut request.change {
             // What cannot be read is told before what is not there.
             *decoded = Some(self.decode(cx, served, *sent)?);
@@ -181,7 +184,7 @@ impl Registry {
             subresource: request.subresource,
             tracked: request.change.is_tracked(),
             replaces: matches!(request.change, Change::Replace { .. }) && request.subresource.is_empty(),
-            present: Some(Present { entry, old: &old, shown: &shown }),
+            present: Some(Present { entry, old: served.judged(&old, &shown), shown: &shown }),
             new,
         };
         pipeline.receive().await?;

@@ -81,7 +81,7 @@ impl Served {
     pub fn message_of(&self, entry: &Entry, readable: &Readable, keep: bool) -> Result<Bytes, pawl_protobuf::Error> {
         let encode = || {
             let mut raw = Vec::new();
-            protobuf().encode(self.resource.object_type.as_ref(), &self.shown(entry, readable), &mut raw)?;
+            protobuf().encode(self.resource.object_type().as_ref(), &self.shown(entry, readable), &mut raw)?;
             Ok(Bytes::copy_from_slice(&raw))
         };
         // What was never stored has no revision that would tell it from another.

@@ -1,17 +1,21 @@
 //! What the server says about itself: built from the table of resources when asked for, kept until the table changes.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use pawl_controllers::Catalogue;
 use pawl_discovery::{aggregated, legacy, openapi_v2, openapi_v3};
 use pawl_http::{Blob, Documents, Media};
 use pawl_kinds::{Kinds, Resource};
+use pawl_meta::Status;
+use pawl_meta::object::Object;
 use pawl_registry::{Registry, Table};
 use serde_json::{Value, json};
 
 pub struct FromTable {
     registry: Arc<Registry>,
     builtin: &'static Kinds,
+    catalogue: Arc<Catalogue>,
     /// The address that clients are told to use.
     address: String,
     kept: Mutex<Kept>,
@@ -22,20 +26,22 @@ pub struct FromTable {
 struct Kept {
     table: Option<Arc<Table>>,
     blobs: HashMap<String, Blob>,
+    /// Documents of OpenAPI 3 by key: each is good as long as its hash is, whatever else changes.
+    versions: HashMap<String, Blob>,
 }
 
 impl FromTable {
-    pub fn new(registry: Arc<Registry>, builtin: &'static Kinds, address: String) -> Self {
-        Self { registry, builtin, address, kept: Mutex::default() }
+    pub fn new(registry: Arc<Registry>, builtin: &'static Kinds, catalogue: Arc<Catalogue>, address: String) -> Self {
+        Self { registry, builtin, catalogue, address, kept: Mutex::default() }
     }
 
     /// A document of the present table, built unless it was asked for before.
     fn keep(&self, key: &str, build: impl FnOnce(&[&Resource]) -> Option<Vec<u8>>) -> Option<Blob> {
         let table = self.registry.table();
         {
-            let mut kept = self.kept.lock().unwrap_or_else(|e| e.into_inner());
+            let mut kept = self.lock();
             if !kept.table.as_ref().is_some_and(|t| Arc::ptr_eq(t, &table)) {
-                *kept = Kept { table: Some(Arc::clone(&table)), blobs: HashMap::new() };
+                (kept.table, kept.blobs) = (Some(Arc::clone(&table)), HashMap::new());
             }
             if let Some(blob) = kept.blobs.get(key) {
                 return Some(blob.clone());
@@ -43,9 +49,12 @@ impl FromTable {
         }
         let bytes = build(&resources(&table))?;
         let blob = Blob { etag: pawl_discovery::etag(&bytes), bytes: bytes.into() };
-        let mut kept = self.kept.lock().unwrap_or_else(|e| e.into_inner());
-        kept.blobs.insert(key.to_owned(), blob.clone());
+        self.lock().blobs.insert(key.to_owned(), blob.clone());
         Some(blob)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     fn root(&self, table: &Table) -> Value {
@@ -116,14 +125,27 @@ impl Documents for FromTable {
         })
     }
 
+    fn invalid_objects(&self, definition: &str, candidate: Option<&Object>) -> Result<Value, Status> {
+        self.catalogue.invalid_objects(definition, candidate)
+    }
+
     fn openapi_v3_index(&self) -> Option<Blob> {
         self.keep("v3", |resources| serde_json::to_vec(&openapi_v3::index(self.builtin, resources)).ok())
     }
 
     fn openapi_v3(&self, key: &str) -> Option<Blob> {
-        let mut blob =
-            self.keep(&format!("v3/{key}"), |resources| openapi_v3::document(self.builtin, resources, key))?;
-        blob.etag = openapi_v3::hash(self.builtin, &resources(&self.registry.table()), key)?;
+        let table = self.registry.table();
+        let resources = resources(&table);
+        let Some(etag) = openapi_v3::hash(self.builtin, &resources, key) else {
+            self.lock().versions.remove(key);
+            return None;
+        };
+        if let Some(blob) = self.lock().versions.get(key).filter(|blob| blob.etag == etag) {
+            return Some(blob.clone());
+        }
+        let bytes = openapi_v3::document(self.builtin, &resources, key)?;
+        let blob = Blob { etag, bytes: bytes.into() };
+        self.lock().versions.insert(key.to_owned(), blob.clone());
         Some(blob)
     }
 

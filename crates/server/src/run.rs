@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pawl_auth::authn::Authorities;
 use pawl_auth::rbac::Index;
-use pawl_controllers::{Controllers, Handle, Witness};
+use pawl_controllers::{Catalogue, Controllers, Handle, Witness};
 use pawl_http::{Api, ApiSettings, Health, Limits, Server, ServerOptions};
 use pawl_kv::Kv;
 use pawl_registry::Registry;
@@ -85,14 +85,14 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         },
     };
     let builtin = pawl_kinds::load().map_err(|broken| Error::Start(broken.to_string()))?;
-    let (registry, revision) = Registry::open(
-        Arc::clone(&store),
-        encryption.as_ref().map(Encryption::seals),
-        builtin.resources(),
-        registry_settings,
-    )
-    .await
-    .map_err(failed)?;
+    let ratcheting = settings.gates.enabled("CRDValidationRatcheting");
+    let gates = pawl_custom::prepare::Gates { ratcheting, ..Default::default() };
+    let at_rest = pawl_custom::AtRest::default();
+    let resources = pawl_custom::with_definitions(builtin.resources(), gates, &at_rest);
+    let (registry, revision) =
+        Registry::open(Arc::clone(&store), encryption.as_ref().map(Encryption::seals), &resources, registry_settings)
+            .await
+            .map_err(failed)?;
     let registry = Arc::new(registry);
     let follower = Arc::clone(&registry);
     let (failing, failed) = oneshot::channel();
@@ -108,6 +108,11 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         client_ca: Some(identity.client_roots.clone()),
     };
     bootstrap::run(&registry, &places).await;
+    let serving = pawl_custom::Settings { ratcheting, embedded_metadata: pawl_registry::validate_embedded };
+    let catalogue = Catalogue::open(Arc::clone(&registry), serving).await;
+    let catalogue = Arc::new(catalogue.map_err(|e| Error::Start(e.to_string()))?);
+    let surveyor = Arc::clone(&catalogue);
+    at_rest.set(move |definition| surveyor.survey(definition));
     let roles::Following { tasks: mut followers, lag } =
         roles::follow(&registry, &index).await.map_err(|e| Error::Start(e.to_string()))?;
     followers.push(following);
@@ -142,14 +147,19 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         metrics,
         check_encryption: encryption::checker(&registry, encryption.as_ref()),
     };
-    let documents = Box::new(FromTable::new(Arc::clone(&registry), builtin, settings.advertised()));
+    let documents =
+        Box::new(FromTable::new(Arc::clone(&registry), builtin, Arc::clone(&catalogue), settings.advertised()));
     let authorities =
         Authorities::from_pem(&identity.client_roots).map_err(|error| Error::Certificate(error.to_string()))?;
     let authorities = Arc::new(authorities);
     let access = access::build(&settings, &registry, authorizers, Arc::clone(&authorities))?;
     let api = Arc::new(Api::new(Arc::clone(&registry), access, documents, api_settings));
+    for collector in pawl_custom::metrics::collectors() {
+        // Names are distinct, and every server has a registry of its own.
+        let _ = api.metrics.registry().register(collector);
+    }
     let root_ca = Some(identity.serving_roots.clone());
-    let options = pawl_controllers::Options { witness, root_ca, ..Default::default() };
+    let options = pawl_controllers::Options { witness, root_ca, catalogue: Some(catalogue), ..Default::default() };
     let controllers = Controllers::start(Arc::clone(&registry), &settings.controllers, options).map_err(Error::Flag)?;
     seed::apply(&registry, &seed).await?;
     if let Some(path) = &settings.write_kubeconfig {

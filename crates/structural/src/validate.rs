@@ -2,7 +2,7 @@
 
 use std::cell::LazyCell;
 use std::collections::HashSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pawl_cel::k8s::OBJECT_COST_BUDGET;
 use pawl_meta::object::Object;
@@ -50,7 +50,7 @@ pub enum Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// What its rules cost, at most.
-    cost: u64,
+    pub cost: u64,
 }
 
 /// What came of it.
@@ -65,6 +65,8 @@ pub struct Outcome {
     pub cost: u64,
     /// How long comparing with the old object took.
     pub compared: Duration,
+    /// How long rules took, where there are any.
+    pub ran: Option<Duration>,
     /// The mark of the new object, if it is wholly valid.
     pub mark: Option<Mark>,
 }
@@ -229,6 +231,7 @@ fn check_rules(write: &Write<'_>, place: &Place<'_, '_>, old: Option<View<'_>>, 
         });
         return;
     }
+    let started = Instant::now();
     let mut run = Run::new(OBJECT_COST_BUDGET, write.ratcheting);
     run.only_changes = is_short;
     run.check(place, old);
@@ -236,6 +239,7 @@ fn check_rules(write: &Write<'_>, place: &Place<'_, '_>, old: Option<View<'_>>, 
     outcome.warnings.extend(run.warnings);
     outcome.ratcheted.extend(run.ratcheted);
     outcome.cost = run.spent;
+    outcome.ran = Some(started.elapsed());
 }
 
 /// Rules may rely on types and sizes.

@@ -35,7 +35,7 @@ impl Recorded {
         if let Some(status) = &self.status {
             object["status"] = status.clone();
         }
-        Value::Object(decode_value(self.resource.object_type.as_ref(), object).unwrap().object)
+        Value::Object(decode_value(self.resource.object_type().as_ref(), object).unwrap().object)
     }
 
     fn within(mut self, namespace: &str) -> Self {

@@ -8,7 +8,7 @@ use pawl_registry::{CreateRequest, Served};
 
 use crate::api::{Api, Call};
 use crate::body::Body;
-use crate::handlers::update::sent;
+use crate::handlers::update::sent_object;
 use crate::options::{WriteOptions, manager};
 
 pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Result<Response<Body>, Status> {
@@ -18,7 +18,7 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
     let started = Instant::now();
     let body = api.body(call).await?;
     let options = WriteOptions::read(api, call, "CreateOptions")?;
-    let sent = sent(call, &body, options.field_validation)?;
+    let sent = sent_object(served, call, &body, options.field_validation)?;
     call.cx.dry_run = options.dry_run;
     call.cx.manager = manager(call, &options.field_manager);
     let object = api.registry.decode(&call.cx, served, sent)?;

@@ -29,7 +29,7 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
 
 /// Options that are only for some have verbs of their own.
 pub(crate) fn check_verbs(api: &Api, served: &Served, call: &Call, options: &DeleteOptions) -> Result<(), Status> {
-    if options.ignore_liens {
+    if options.ignore_liens && api.registry.liens_hold() {
         api.access.may_ignore_liens(&call.cx.user, &call.info)?;
     }
     if options.ignore_read_errors {

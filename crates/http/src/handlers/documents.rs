@@ -128,7 +128,7 @@ fn not_found(api: &Api, call: &Call) -> Result<Response<Body>, Status> {
     let mut parts = call.info.path.trim_matches('/').split('/');
     let known = match (parts.next(), parts.next(), parts.next()) {
         (Some("api"), Some(_), _) => true,
-        (Some("apis"), Some(group), Some(_)) => table.has_group(group),
+        (Some("apis"), Some(group), Some(_)) => table.has_builtin_group(group),
         _ => false,
     };
     if known { Err(Status::no_such_resource()) } else { Ok(respond::page_not_found()) }

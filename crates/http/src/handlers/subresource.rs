@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::Response;
 use pawl_meta::Status;
+use pawl_meta::object::metadata_mut;
 use pawl_registry::{ScaleChange, Served};
 use serde_json::Value;
 
@@ -23,6 +24,7 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &mut Call) -> 
             Verb::Patch => patch::answer(api, served, call).await,
             _ => Err(Status::method_not_allowed()),
         },
+        ("invalidobjects", _) => invalid_objects(api, served, call).await,
         ("binding", _) => binding::answer(api, call).await,
         ("restore", _) => restore(api, served, call).await,
         ("eviction", _) => eviction::answer(api, served, call).await,
@@ -31,22 +33,40 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &mut Call) -> 
     }
 }
 
+/// The stored objects that a definition refuses; nothing is changed by asking.
+async fn invalid_objects(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Response<Body>, Status> {
+    let candidate = match call.info.verb {
+        Verb::Create => {
+            let body = api.body(call).await?;
+            let options = WriteOptions::read(api, call, "CreateOptions")?;
+            let sent = update::sent(call, &body, options.field_validation)?;
+            let mut candidate = api.registry.decode(&call.cx, served, sent)?;
+            metadata_mut(&mut candidate).insert("name".to_owned(), call.info.name.as_str().into());
+            Some(candidate)
+        }
+        _ => None,
+    };
+    call.reply(200, api.documents.invalid_objects(&call.info.name, candidate.as_ref())?)
+}
+
 async fn scale(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Response<Body>, Status> {
     let (namespace, name) = (call.info.namespace.clone(), call.info.name.clone());
     let scale = match &call.info.verb {
         Verb::Get => api.registry.get_scale(served, &namespace, &name).await?,
         verb => {
             let replace = *verb == Verb::Update;
-            let kind = if replace { None } else { Some(patch::kind(call)?) };
+            let kind = if replace { None } else { Some(patch::kind(served, call)?) };
             let body = api.body(call).await?;
-            let options = WriteOptions::read(api, call, if replace { "UpdateOptions" } else { "PatchOptions" })?;
+            let options = match kind {
+                Some(kind) => WriteOptions::of_patch(api, call, kind)?,
+                None => WriteOptions::read(api, call, "UpdateOptions")?,
+            };
             call.cx.dry_run = options.dry_run;
             call.cx.manager = manager(call, &options.field_manager);
             let validation = options.field_validation;
             let change = match kind {
                 None => ScaleChange::Replace(update::sent(call, &body, validation)?),
                 Some(kind) => {
-                    patch::check(kind, &options)?;
                     ScaleChange::Patch { kind, body: &body, force: options.force.unwrap_or(false), validation }
                 }
             };

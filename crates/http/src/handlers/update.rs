@@ -15,7 +15,7 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
     let started = Instant::now();
     let body = api.body(call).await?;
     let options = WriteOptions::read(api, call, "UpdateOptions")?;
-    let sent = sent(call, &body, options.field_validation)?;
+    let sent = sent_object(served, call, &body, options.field_validation)?;
     call.cx.dry_run = options.dry_run;
     call.cx.manager = manager(call, &options.field_manager);
     let cx = &call.cx;
@@ -32,6 +32,22 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
     let updated = api.registry.update(cx, served, request).await?;
     api.metrics.validated(options.directive(), started);
     api.object(call, served, &updated.entry, if updated.created { 201 } else { 200 })
+}
+
+/// An object as it was sent; what users defined has no protobuf form.
+pub(crate) fn sent_object<'b>(
+    served: &Served,
+    call: &Call,
+    bytes: &'b [u8],
+    validation: FieldValidation,
+) -> Result<Sent<'b>, Status> {
+    let sent = sent(call, bytes, validation)?;
+    if served.resource.facts.custom && sent.encoding == Encoding::Protobuf {
+        return Err(Status::unsupported_media_type(
+            "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml",
+        ));
+    }
+    Ok(sent)
 }
 
 /// A body as it was sent.

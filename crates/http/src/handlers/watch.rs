@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::stream;
+use futures::{FutureExt, stream};
 use http::Response;
 use pawl_meta::Status;
-use pawl_registry::{Served, WatchItem, Watcher};
+use pawl_registry::{Registry, Served, WatchItem, Watcher};
 use tokio::time::Instant;
 
 use crate::api::{Api, Call};
@@ -53,6 +53,7 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Resu
     let state = State {
         source,
         renderer,
+        definition: served.resource.facts.custom.then(|| Definition::of(api)),
         ends: Instant::now() + timeout.min(LONGEST),
         stop: api.health.stopping(),
         counter: api.metrics.watch_events(&labels),
@@ -65,6 +66,8 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Resu
 struct State {
     source: Source,
     renderer: WatchRenderer,
+    /// Of what users defined: what it is may change while it is watched.
+    definition: Option<Definition>,
     ends: Instant,
     stop: Stopping,
     counter: prometheus::IntCounter,
@@ -78,15 +81,61 @@ enum Source {
     Error(Option<Status>),
 }
 
-/// The next piece of the stream; `None` ends it cleanly, at its time or when the server stops.
+/// What is served of a resource that users defined.
+struct Definition {
+    registry: Arc<Registry>,
+    changes: tokio::sync::watch::Receiver<()>,
+    /// The resource is gone: what happened to its last objects is still told.
+    is_gone: bool,
+}
+
+impl Definition {
+    fn of(api: &Api) -> Self {
+        let (registry, changes) = (Arc::clone(&api.registry), api.registry.table_changes());
+        Self { registry, changes, is_gone: false }
+    }
+
+    /// Returns when what is served changes.
+    async fn changed(definition: &mut Option<Self>) {
+        let Some(definition) = definition.as_mut().filter(|definition| !definition.is_gone) else {
+            return std::future::pending().await;
+        };
+        if definition.changes.changed().await.is_err() {
+            std::future::pending().await
+        }
+    }
+
+    /// Looks at what is served now.
+    fn look(&mut self, renderer: &mut WatchRenderer) {
+        match self.registry.current(renderer.served()) {
+            Some(served) => renderer.follow(served),
+            None => self.is_gone = true,
+        }
+    }
+}
+
+/// The next piece of the stream; `None` ends it cleanly: at its time, when the server stops, or when what is watched is no
+/// longer served.
 async fn next(mut state: State) -> Option<(Bytes, State)> {
-    let items = match &mut state.source {
-        Source::Error(status) => vec![WatchItem::Error(Box::new(status.take()?))],
-        Source::Watcher(watcher) => tokio::select! {
-            items = watcher.next() => items,
-            () = tokio::time::sleep_until(state.ends) => return None,
-            () = state.stop.wait() => return None,
-        },
+    let items = loop {
+        break match &mut state.source {
+            Source::Error(status) => vec![WatchItem::Error(Box::new(status.take()?))],
+            Source::Watcher(watcher) if state.definition.as_ref().is_some_and(|definition| definition.is_gone) => {
+                watcher.next().now_or_never()?
+            }
+            Source::Watcher(watcher) => tokio::select! {
+                biased;
+                () = Definition::changed(&mut state.definition) => {
+                    if let Some(definition) = &mut state.definition {
+                        definition.look(&mut state.renderer);
+                    }
+                    continue;
+                }
+                items = watcher.next() => items,
+                () = tokio::time::sleep_until(state.ends) => return None,
+                () = state.stop.wait() => return None,
+            },
+        };
     };
     if items.is_empty() {
         return None;

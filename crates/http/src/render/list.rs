@@ -52,7 +52,11 @@ pub fn list(
         false => (served.resource.list_kind(), served.resource.group_version().to_string()),
         true => ("PartialObjectMetadataList".to_owned(), accepted.meta_version().to_owned()),
     };
-    let metadata = metadata(&page);
+    let mut metadata = metadata(&page);
+    if let (Value::Object(metadata), false) = (&mut metadata, partial || !served.resource.facts.custom) {
+        // Upstream's lists of what users defined always say how they go on.
+        metadata.entry("continue").or_insert_with(|| json!(""));
+    }
     let empty = page.entries.is_empty();
     if accepted.media == Media::Yaml || accepted.pretty {
         let nothing = if partial { Value::Null } else { json!([]) };

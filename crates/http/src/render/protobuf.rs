@@ -81,7 +81,7 @@ pub(super) fn bookmark(served: &Served, accepted: Accepted, metadata: Map<String
     let mut object = Object::new();
     object.insert("metadata".to_owned(), Value::Object(metadata));
     if accepted.form == Form::Object {
-        let raw = encode(served.resource.object_type.as_ref(), &object).ok()?;
+        let raw = encode(served.resource.object_type().as_ref(), &object).ok()?;
         return Some(seal(&served.resource.group_version().to_string(), &served.resource.facts.kind, &raw));
     }
     let raw = encode(named("meta.v1.PartialObjectMetadata").ok()?, &object).ok()?;

@@ -117,7 +117,7 @@ pub(crate) fn row(
     include: IncludeObject,
 ) -> Value {
     let columns = served.resource.behaviour.columns();
-    let object = Value::Object(readable.object(entry.revision));
+    let object = Value::Object(served.judged_object(readable, entry.revision));
     let mut row = Map::new();
     row.insert("cells".to_owned(), Value::Array(columns.row(&object, pawl_meta::time::unix_now())));
     let conditions = columns.row_conditions(&object);

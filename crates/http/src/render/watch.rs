@@ -23,6 +23,16 @@ impl WatchRenderer {
         Self { served, accepted, include, columns_sent: false }
     }
 
+    pub fn served(&self) -> &Arc<Served> {
+        &self.served
+    }
+
+    /// Writes what is served now from here on.
+    pub fn follow(&mut self, served: Arc<Served>) {
+        self.served = served;
+        self.columns_sent = false;
+    }
+
     pub fn write(&mut self, out: &mut Vec<u8>, item: &WatchItem) {
         match item {
             WatchItem::Added(entry) => self.event(out, "ADDED", entry),

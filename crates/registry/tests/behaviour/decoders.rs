@@ -80,7 +80,7 @@ fn bodies_in_yaml() {
 fn bodies_in_protobuf() {
     decode_damaged(Encoding::Protobuf, |kind, object| {
         let mut raw = Vec::new();
-        protobuf().encode(kind.resource.object_type.as_ref(), object.as_object().unwrap(), &mut raw).unwrap();
+        protobuf().encode(kind.resource.object_type().as_ref(), object.as_object().unwrap(), &mut raw).unwrap();
         pawl_protobuf::seal(object["apiVersion"].as_str().unwrap(), object["kind"].as_str().unwrap(), &raw)
     });
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pawl_kinds::print::Column;
 use pawl_kinds::{
-    Behaviour, Columns, Errors, Facts, Forms, Generation, MetadataCheck, MetadataPass, Prepare, Resource, ScalePaths,
+    Behaviour, Columns, Facts, Findings, Forms, Generation, MetadataCheck, MetadataPass, Prepare, Resource, ScalePaths,
     Subresource, Write,
 };
 use pawl_meta::FieldPath;
@@ -19,19 +19,26 @@ use crate::stage::{Stage, context};
 /// Boats: at most 10 of crew, two without a word.
 #[derive(Debug)]
 struct Boats {
+    object_type: Type,
     columns: Vec<Column>,
 }
 
 impl Behaviour for Boats {
-    fn set_defaults(&self, object: &mut Object) {
+    fn object_type(&self) -> &Type {
+        &self.object_type
+    }
+
+    fn set_defaults(&self, object: &mut Object) -> Result<(), String> {
         if let Some(Value::Object(spec)) = object.get_mut("spec") {
             spec.entry("crew").or_insert(json!(2));
         }
+        Ok(())
     }
 
     fn prepare(&self, _write: Write<'_>, _object: &mut Object, _by: &Prepare) {}
 
-    fn validate(&self, write: Write<'_>, object: &Object, metadata: MetadataCheck<'_>, errors: &mut Errors) {
+    fn validate(&self, write: Write<'_>, object: &Object, metadata: MetadataCheck<'_>, found: &mut Findings) {
+        let errors = &mut found.errors;
         metadata(if write.old.is_some() { MetadataPass::Update } else { MetadataPass::Meta }, errors);
         let crew = pawl_meta::object::at(object, "spec.crew").and_then(Value::as_i64).unwrap_or_default();
         if crew > 10 {
@@ -87,8 +94,11 @@ fn boats() -> Resource {
         sub: vec![sub("status"), sub("scale")],
         ..Facts::default()
     };
-    let behaviour = Boats { columns: vec![Column { name: "Name".into(), kind: "string".into(), ..Column::default() }] };
-    Resource { facts, object_type: boat(), behaviour: Arc::new(behaviour) }
+    let behaviour = Boats {
+        object_type: boat(),
+        columns: vec![Column { name: "Name".into(), kind: "string".into(), ..Column::default() }],
+    };
+    Resource { facts, behaviour: Arc::new(behaviour) }
 }
 
 /// `{apiVersion, kind, metadata: any, spec: {crew, flags: set}, status: {aboard, selector}}`

@@ -165,7 +165,7 @@ async fn a_page_of_a_state_that_has_passed_reads_no_more_than_itself() {
     let exactly = ListRequest { at: ListAt::Exactly(first.revision), limit: 0, ..page.clone() };
     assert_eq!(names(&stage.registry.list(&served, &exactly).await.unwrap()), ["a", "b", "c", "d", "e"]);
     let fields = pawl_meta::selector::FieldSelector::parse("metadata.name=d").unwrap();
-    let selection = pawl_registry::Selection { fields, ..Default::default() };
+    let selection = pawl_registry::Selection::new(Default::default(), fields);
     let selected = ListRequest { at: exactly.at, selection, ..page };
     assert_eq!(names(&stage.registry.list(&served, &selected).await.unwrap()), ["d"]);
 }

@@ -151,7 +151,9 @@ async fn end(watcher: &mut Watcher) -> Status {
 }
 
 fn labels(text: &str) -> Selection {
-    Selection { labels: pawl_meta::selector::LabelSelector::parse(text).unwrap(), ..Selection::default() }
+    let mut selection = Selection::default();
+    selection.labels = pawl_meta::selector::LabelSelector::parse(text).unwrap();
+    selection
 }
 
 #[tokio::test(flavor = "multi_thread")]
