@@ -33,7 +33,9 @@ const PLACE: [&str; 4] = ["resource", "namespace", "name", "resourceVersion"];
 
 /// The resources of the group.
 pub(crate) fn resources() -> Vec<Resource> {
-    deeds().chain(stored()).collect()
+    let mut resources: Vec<Resource> = deeds().chain(stored()).collect();
+    resources.sort_by(|one, other| one.facts.plural.cmp(&other.facts.plural));
+    resources
 }
 
 fn stored() -> Vec<Resource> {
