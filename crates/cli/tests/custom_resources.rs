@@ -367,7 +367,7 @@ async fn live(client: Client, i: usize, mut rng: Rng) -> Vec<String> {
     }
 }
 
-async fn check_kept(server: &mut server::Server, client: &Client, i: usize, names: &[String], round: usize) {
+async fn check_kept(server: &mut server::Server, client: &Client, i: usize, names: &[String], round: u64) {
     if names.is_empty() {
         return;
     }
