@@ -35,7 +35,7 @@ pub use certificate_subject_restriction::CertificateSubjectRestriction;
 pub use chain::{Dependencies, chain};
 pub use default_class::{DEFAULT_INGRESS_CLASS, DEFAULT_STORAGE_CLASS, DefaultClass};
 pub use default_toleration_seconds::DefaultTolerationSeconds;
-pub use namespace_lifecycle::NamespaceLifecycle;
+pub use namespace_lifecycle::{NamespaceLifecycle, is_immortal};
 pub use no_escalation::NoEscalation;
 pub use persistent_volume_claim_resize::PersistentVolumeClaimResize;
 pub use priority::Priority;

@@ -7,6 +7,11 @@ use crate::{Attributes, Operation, Plugin, Verdict};
 
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
+/// Whether a namespace stays whatever is asked.
+pub fn is_immortal(namespace: &str) -> bool {
+    IMMORTAL.contains(&namespace)
+}
+
 pub struct NamespaceLifecycle;
 
 impl Plugin for NamespaceLifecycle {
@@ -24,10 +29,7 @@ impl Plugin for NamespaceLifecycle {
 }
 
 fn check_delete(attributes: &Attributes<'_>) -> Result<(), Status> {
-    if attributes.operation == Operation::Delete
-        && attributes.is("", "namespaces")
-        && IMMORTAL.contains(&attributes.name)
-    {
+    if attributes.operation == Operation::Delete && attributes.is("", "namespaces") && is_immortal(attributes.name) {
         return Err(Status::forbidden(attributes.resource, attributes.name, "this namespace may not be deleted"));
     }
     Ok(())

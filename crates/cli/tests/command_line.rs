@@ -35,7 +35,11 @@ async fn what_is_not_known_or_not_safe_is_refused() {
         (&["serve", "--secure-prot=1"], "unknown flag: --secure-prot, did you mean --secure-port?"),
         (&["serve", "--controllers=namespace-controler"], "did you mean \"namespace-controller\"?"),
         (&["serve", "--feature-gates=InUseProtecton=true"], "did you mean InUseProtection?"),
-        (&["serve", "--encryption-provider-config=x.yaml"], "--encryption-provider-config"),
+        (
+            &["serve", "--encryption-provider-config=no-such-file"],
+            "error reading encryption provider configuration file",
+        ),
+        (&["serve", "--encryption-provider-config-automatic-reload"], "must be set with --encryption-provider-config"),
         (&["serve", "--oidc-issuer-url=https://example.com"], "--oidc-issuer-url"),
         (&["serve", "--authentication-token-webhook-config-file=x"], "--authentication-token-webhook-config-file"),
         (&["serve", "--authorization-mode=Webhook"], "Webhook"),

@@ -229,6 +229,10 @@ impl Collector {
         match found {
             Some(found) if found.waits_for_dependents() => Ok(Standing::Waiting),
             Some(_) => Ok(Standing::Solid),
+            // It was removed unread, and may come back.
+            None if self.actor.registry.is_quarantined(&served, if namespaced { here } else { "" }, &owner.name) => {
+                Ok(Standing::Solid)
+            }
             None => {
                 let elsewhere = self.known().graph.identity(&owner.uid).map(|at| at.namespace.clone());
                 if namespaced && elsewhere.is_some_and(|namespace| !namespace.is_empty() && &*namespace != here) {

@@ -70,6 +70,7 @@ async fn no_deletion_follows_a_revision_with_a_lien() {
         selection: Selection::default(),
         start: WatchStart::After(world.beginning),
         bookmarks: false,
+        tolerant: false,
     };
     let mut watcher = world.registry.watch(&world.served("configmaps"), request).await.unwrap();
     let mut held: HashMap<String, bool> = HashMap::new();

@@ -46,7 +46,13 @@ async fn order(world: &World, plurals: &[&str]) -> Vec<String> {
     let mut began: Vec<(u64, String)> = Vec::new();
     for plural in plurals {
         let start = WatchStart::After(world.beginning);
-        let request = WatchRequest { scope: Scope::All, selection: Selection::default(), start, bookmarks: false };
+        let request = WatchRequest {
+            scope: Scope::All,
+            selection: Selection::default(),
+            start,
+            bookmarks: false,
+            tolerant: false,
+        };
         let mut watcher = world.registry.watch(&world.served(plural), request).await.unwrap();
         while let Ok(items) = tokio::time::timeout(Duration::from_millis(100), watcher.next()).await {
             for item in items {

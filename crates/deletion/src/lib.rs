@@ -8,7 +8,7 @@ mod options;
 mod verdict;
 
 pub use liens::{MAX_LIENS, carry_over, validate_liens};
-pub use options::{DeleteOptions, Preconditions, Propagation};
+pub use options::{DeleteOptions, IGNORE_READ_ERRORS, Preconditions, Propagation};
 pub use verdict::{Deletion, Grace, LIEN_HELD, Traits, Verdict, completes, is_held, judge};
 
 /// Holds an object until the dependents that block it are gone.

@@ -3,6 +3,11 @@
 use pawl_meta::{Errors, GroupKind, Status, time};
 use serde_json::{Map, Value};
 
+/// The option to delete what cannot be read.
+pub const IGNORE_READ_ERRORS: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
+/// What may stand beside it.
+const BESIDE_IGNORE_READ_ERRORS: [&str; 4] = ["apiVersion", "kind", "dryRun", IGNORE_READ_ERRORS];
+
 /// What happens to the dependents of a deleted object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Propagation {
@@ -68,14 +73,13 @@ impl DeleteOptions {
         {
             errors.not_supported(&"dryRun", Value::Array(list.clone()), &["All"]);
         }
-        let ignore_read_errors = flag("ignoreStoreReadErrorWithClusterBreakingPotential").unwrap_or(false);
+        let ignore_read_errors = flag(IGNORE_READ_ERRORS).unwrap_or(false);
         let preconditions = object.get("preconditions").and_then(Value::as_object);
         if ignore_read_errors {
-            for field in ["propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions"] {
-                if object.contains_key(field) {
-                    let detail = format!("cannot be set together with .{field}");
-                    errors.invalid(&"ignoreStoreReadErrorWithClusterBreakingPotential", true, detail);
-                }
+            // It stands alone: an option that comes one day is refused beside it until somebody decides otherwise.
+            let others = object.iter().filter(|(_, value)| !value.is_null()).map(|(field, _)| field);
+            for field in others.filter(|field| !BESIDE_IGNORE_READ_ERRORS.contains(&field.as_str())) {
+                errors.invalid(&IGNORE_READ_ERRORS, true, format!("cannot be set together with .{field}"));
             }
         }
         if !errors.is_empty() {

@@ -1,7 +1,7 @@
 //! The verdict on one deletion of one object.
 
 use pawl_meta::object::{Meta, Object, metadata_mut};
-use pawl_meta::{Cause, Details, GroupResource, Status, time};
+use pawl_meta::{Cause, GroupResource, Status, time};
 use serde_json::{Value, json};
 
 use crate::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
@@ -130,17 +130,13 @@ fn mark(object: &mut Object, now: i64, seconds: i64) {
 }
 
 fn failed_precondition(deletion: &Deletion<'_>, object: &Object) -> Option<Status> {
-    let Deletion { options, kind, .. } = *deletion;
+    let Deletion { options, kind, resource, .. } = *deletion;
     let name = object.name();
+    if deletion.traits.spec_finalizers {
+        return failed_in_steps(deletion, object);
+    }
     // Upstream names the kind here, not the resource.
-    let refuse = |why: String| {
-        let message = format!("Operation cannot be fulfilled on {kind} \"{name}\": {why}");
-        Some(Status::new(409, "Conflict", message).with_details(Details {
-            name: name.to_owned(),
-            kind: kind.to_owned(),
-            ..Details::default()
-        }))
-    };
+    let refuse = |why: String| Some(Status::conflict(&GroupResource::new(resource.group.clone(), kind), name, why));
     match (&options.preconditions.uid, &options.preconditions.resource_version) {
         (Some(uid), _) if uid != object.uid() => refuse(format!(
             "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted and then recreated",
@@ -152,6 +148,18 @@ fn failed_precondition(deletion: &Deletion<'_>, object: &Object) -> Option<Statu
         )),
         _ => None,
     }
+}
+
+/// The same of what is deleted in steps: upstream looks at that elsewhere, and words it otherwise.
+fn failed_in_steps(deletion: &Deletion<'_>, object: &Object) -> Option<Status> {
+    let wanted = &deletion.options.preconditions;
+    let conditions =
+        [("UID", &wanted.uid, object.uid()), ("ResourceVersion", &wanted.resource_version, object.resource_version())];
+    conditions.into_iter().find_map(|(what, wanted, found)| {
+        let wanted = wanted.as_ref().filter(|wanted| *wanted != found)?;
+        let why = format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}");
+        Some(Status::conflict(deletion.resource, object.name(), why))
+    })
 }
 
 /// Whether a refusal says that liens hold the object.

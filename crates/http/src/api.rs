@@ -105,7 +105,11 @@ pub struct ApiSettings {
     pub version: Value,
     /// Whether `fieldValidation` is looked at: the gate `ServerSideFieldValidation`.
     pub field_validation: bool,
+    /// Whether what cannot be read may be deleted: the gate `AllowUnsafeMalformedObjectDeletion`.
+    pub unsafe_deletion: bool,
     pub audit: Option<Arc<Audit>>,
+    /// Where other parts of the server have made their metrics known.
+    pub metrics: prometheus::Registry,
 }
 
 /// Everything that answering a request needs.
@@ -119,6 +123,8 @@ pub struct Api {
     pub version: Value,
     /// Whether `fieldValidation` is looked at: the gate `ServerSideFieldValidation`.
     pub field_validation: bool,
+    /// Whether what cannot be read may be deleted: the gate `AllowUnsafeMalformedObjectDeletion`.
+    pub unsafe_deletion: bool,
     pub audit: Option<Arc<Audit>>,
     pub(crate) places: Places,
 }
@@ -155,8 +161,8 @@ pub(crate) enum Arriving {
 
 impl Api {
     pub fn new(registry: Arc<Registry>, access: Access, documents: Box<dyn Documents>, settings: ApiSettings) -> Self {
-        let ApiSettings { health, limits, version, field_validation, audit } = settings;
-        let metrics = Metrics::new(&version);
+        let ApiSettings { health, limits, version, field_validation, unsafe_deletion, audit, metrics } = settings;
+        let metrics = Metrics::new(metrics, &version);
         if let Some(audit) = &audit {
             // There is one log, so this is the only such metric.
             let _ = metrics.registry().register(Box::new(LostRecords(Arc::clone(audit))));
@@ -171,6 +177,7 @@ impl Api {
             limits,
             version,
             field_validation,
+            unsafe_deletion,
             audit,
         }
     }
@@ -353,6 +360,11 @@ impl Api {
         if !call.info.leads_to_node() {
             let protobuf = !served.resource.facts.custom || call.info.subresource == "scale";
             call.accepted = negotiation::negotiate_for(&call.headers, call.query.get("pretty"), protobuf)?;
+            // What is answered and not stored has no table.
+            let answered = matches!(call.info.subresource.as_str(), "binding" | "eviction" | "token");
+            if call.accepted.form == negotiation::Form::Table && (answered || served.resource.facts.is_virtual) {
+                return Err(negotiation::not_accepted());
+            }
         }
         if !call.info.subresource.is_empty() {
             return handlers::subresource::answer(self, served, call).await;

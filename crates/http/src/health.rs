@@ -7,15 +7,21 @@ use crate::body::Body;
 use crate::query::Query;
 use crate::respond;
 
-type Check = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
+pub type Check = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// The checks of a server, and whether it is going away.
 pub struct Health {
     checks: Vec<(&'static str, Check)>,
     /// What matters only for whether the server is ready.
     readiness: Vec<(&'static str, Check)>,
+    /// Others that the server needs. It is not made better by being started again.
+    services: Vec<(String, Check)>,
+    /// What is worth a line in `/readyz?verbose` though the server is ready.
+    remarks: Vec<Remark>,
     stopping: watch::Sender<bool>,
 }
+
+pub type Remark = Box<dyn Fn() -> Option<String> + Send + Sync>;
 
 /// Waits until the server stops.
 pub struct Stopping(watch::Receiver<bool>);
@@ -32,13 +38,33 @@ impl Health {
     pub fn new(checks: Vec<(&'static str, Check)>) -> Self {
         let mut all: Vec<(&'static str, Check)> = vec![("ping", Box::new(|| Ok(())))];
         all.extend(checks);
-        Self { checks: all, readiness: Vec::new(), stopping: watch::Sender::new(false) }
+        Self {
+            checks: all,
+            readiness: Vec::new(),
+            services: Vec::new(),
+            remarks: Vec::new(),
+            stopping: watch::Sender::new(false),
+        }
     }
 
     /// One more check that only `/readyz` makes.
     #[must_use]
     pub fn with_readiness(mut self, name: &'static str, check: Check) -> Self {
         self.readiness.push((name, check));
+        self
+    }
+
+    /// One more check of somebody else, that `/readyz` and `/healthz` make.
+    #[must_use]
+    pub fn with_service(mut self, name: String, check: Check) -> Self {
+        self.services.push((name, check));
+        self
+    }
+
+    /// Something to say in `/readyz?verbose` that keeps nobody from being served.
+    #[must_use]
+    pub fn with_remark(mut self, remark: Remark) -> Self {
+        self.remarks.push(remark);
         self
     }
 
@@ -62,6 +88,9 @@ impl Health {
         let root = parts.next().filter(|r| matches!(*r, "livez" | "readyz" | "healthz"))?;
         let mut results: Vec<(&str, Result<(), String>)> =
             self.checks.iter().map(|(name, check)| (*name, check())).collect();
+        if root != "livez" {
+            results.extend(self.services.iter().map(|(name, check)| (name.as_str(), check())));
+        }
         if root == "readyz" {
             let store = self.checks.iter().find(|(name, _)| *name == "etcd");
             results.extend(store.map(|(_, check)| ("etcd-readiness", check())));
@@ -95,6 +124,9 @@ impl Health {
                     lines.push_str(&format!("[-]{name} failed: {why}\n"));
                 }
             }
+        }
+        if root == "readyz" && verbose {
+            lines.extend(self.remarks.iter().filter_map(|remark| Some(format!("[!]{}\n", remark()?))));
         }
         for name in excluded.iter().filter(|e| !results.iter().any(|(name, _)| name == *e)) {
             lines.push_str(&format!("warn: some health checks cannot be excluded: no matches for {name:?}\n"));

@@ -26,7 +26,7 @@ pub use api::{Api, ApiSettings, Blob, Documents, Limits, Peer};
 pub use audit::Audit;
 pub use body::Body;
 pub use connection::{Server, ServerOptions};
-pub use health::Health;
+pub use health::{Check, Health};
 pub use negotiation::Media;
 pub use query::Query;
 pub use request::RequestInfo;

@@ -6,7 +6,7 @@ use prometheus::{
     Encoder, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
 };
 
-use pawl_registry::Table;
+use pawl_registry::{GROUP, QUARANTINED, Table};
 use serde_json::Value;
 
 use crate::request::{RequestInfo, Verb};
@@ -21,6 +21,8 @@ pub struct Metrics {
     watch_events: IntCounterVec,
     field_validation: HistogramVec,
     objects: IntGaugeVec,
+    unreadable: IntGaugeVec,
+    quarantined: IntGauge,
     store_refuses_writes: IntGauge,
 }
 
@@ -38,15 +40,14 @@ impl Drop for InFlight {
 const RESOURCE: [&str; 5] = ["group", "version", "resource", "subresource", "scope"];
 
 impl Metrics {
-    pub fn new(version: &Value) -> Self {
-        let (metrics, build) = Self::register();
+    pub fn new(registry: Registry, version: &Value) -> Self {
+        let (metrics, build) = Self::register(registry);
         let text = |field: &str| version.get(field).and_then(Value::as_str).unwrap_or_default();
         build.with_label_values(&[text("major"), text("minor"), text("gitVersion"), text("platform")]).set(1);
         metrics
     }
 
-    fn register() -> (Self, IntGaugeVec) {
-        let registry = Registry::new();
+    fn register(registry: Registry) -> (Self, IntGaugeVec) {
         let labels = |more: &[&'static str]| [&RESOURCE[..], more].concat();
         let opts = |name: &str, help: &str| Opts::new(name, help);
         let seconds =
@@ -84,6 +85,14 @@ impl Metrics {
             opts("apiserver_resource_objects", "Objects that are stored, by resource."),
             &["group", "resource"],
         ));
+        let unreadable = vector(IntGaugeVec::new(
+            opts("pawl_storage_unreadable_objects", "Objects that cannot be read, by resource and reason."),
+            &["resource", "reason"],
+        ));
+        let quarantined = vector(IntGauge::with_opts(opts(
+            "pawl_storage_quarantined_objects",
+            "Objects that were removed unread and can be restored.",
+        )));
         let store_refuses_writes = vector(IntGauge::with_opts(opts(
             "pawl_store_refuses_writes",
             "1 while the store accepts no writes; /readyz?verbose says why.",
@@ -100,6 +109,8 @@ impl Metrics {
             Box::new(watch_events.clone()),
             Box::new(field_validation.clone()),
             Box::new(objects.clone()),
+            Box::new(unreadable.clone()),
+            Box::new(quarantined.clone()),
             Box::new(store_refuses_writes.clone()),
             Box::new(build.clone()),
         ] {
@@ -115,6 +126,8 @@ impl Metrics {
             watch_events,
             field_validation,
             objects,
+            unreadable,
+            quarantined,
             store_refuses_writes,
         };
         (metrics, build)
@@ -178,10 +191,17 @@ impl Metrics {
     /// All metrics as text, with the number of objects as the table has them and the health of the store as it is now.
     pub fn text(&self, table: &Table, refuses_writes: bool) -> Vec<u8> {
         self.store_refuses_writes.set(i64::from(refuses_writes));
+        self.unreadable.reset();
         for stored in table.stored() {
             let resource = &stored.group_resource;
             let count = i64::try_from(stored.cache.len()).unwrap_or(i64::MAX);
             self.objects.with_label_values(&[resource.group.as_str(), &resource.resource]).set(count);
+            for entry in stored.cache.closed().values().filter_map(|entry| entry.unreadable()) {
+                self.unreadable.with_label_values(&[&resource.to_string(), entry.reason.as_str()]).inc();
+            }
+            if (resource.group.as_str(), resource.resource.as_str()) == (GROUP, QUARANTINED) {
+                self.quarantined.set(count);
+            }
         }
         let mut out = Vec::new();
         // Writing to memory cannot fail.

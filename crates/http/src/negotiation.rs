@@ -137,11 +137,12 @@ pub fn negotiate_for(headers: &HeaderMap, pretty: Option<&str>, protobuf: bool) 
             return Ok(Accepted { media, form, pretty, beta });
         }
     }
-    Err(if known {
-        Status::not_acceptable(format!("only the following media types are accepted: {AVAILABLE}"))
-    } else {
-        none_available(AVAILABLE)
-    })
+    Err(if known { not_accepted() } else { none_available(AVAILABLE) })
+}
+
+/// The answer to who asks for a form that there is not.
+pub(crate) fn not_accepted() -> Status {
+    Status::not_acceptable(format!("only the following media types are accepted: {AVAILABLE}"))
 }
 
 /// Whether somebody who asks for a document that there is only in JSON takes JSON.
@@ -219,11 +220,14 @@ pub fn aggregated(headers: &HeaderMap) -> Option<Media> {
 /// The media type of a body, without its parameters; JSON when it says nothing.
 pub fn body_media(headers: &HeaderMap) -> Result<Media, Status> {
     let header = headers.get(http::header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
-    let name = header.split(';').next().unwrap_or_default().trim();
+    let mut parts = header.split(';');
+    let name = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
     if header.is_empty() {
         return Ok(Media::Json);
     }
-    Media::parse(name).ok_or_else(|| {
+    // A parameter is a name and a value; whoever writes something else may mean something else.
+    let is_sound = parts.all(|part| part.trim().is_empty() || part.contains('='));
+    Media::parse(&name).filter(|_| is_sound).ok_or_else(|| {
         Status::unsupported_media_type(format!(
             "the body of the request was in an unknown format - accepted media types include: {AVAILABLE}"
         ))

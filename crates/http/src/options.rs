@@ -2,7 +2,9 @@
 
 use pawl_meta::selector::{FieldSelector, LabelSelector};
 use pawl_meta::{Errors, GroupKind, Status, go};
-use pawl_registry::{FieldValidation, ListAt, ListRequest, Scope, Selection, Served, WatchRequest, WatchStart};
+use pawl_registry::{
+    FieldValidation, ListAt, ListRequest, PatchKind, Scope, Selection, Served, WatchRequest, WatchStart,
+};
 use serde_json::{Map, Value, json};
 
 use crate::api::{Api, Call};
@@ -111,7 +113,7 @@ impl ListOptions {
             (None, None | Some(0)) => WatchStart::Initial { at_least: 0, bookmark: false },
             (_, Some(version)) => WatchStart::After(version),
         };
-        WatchRequest { scope: self.scope, selection: self.selection, start, bookmarks: self.bookmarks }
+        WatchRequest { scope: self.scope, selection: self.selection, start, bookmarks: self.bookmarks, tolerant: false }
     }
 }
 
@@ -199,8 +201,24 @@ pub struct WriteOptions {
 impl WriteOptions {
     /// `kind` is the name of the options in messages: `CreateOptions`.
     pub fn read(api: &Api, call: &Call, kind: &str) -> Result<Self, Status> {
-        let query = &call.query;
+        Self::read_after(api, call, kind, Errors::new())
+    }
+
+    /// The options of a patch. Apply names its manager; only apply may force.
+    pub fn of_patch(api: &Api, call: &Call, kind: PatchKind) -> Result<Self, Status> {
         let mut errors = Errors::new();
+        let named = call.query.get("fieldManager").is_some_and(|manager| !manager.is_empty());
+        if kind == PatchKind::Apply && !named {
+            errors.required(&"fieldManager", "is required for apply patch");
+        }
+        if kind != PatchKind::Apply && call.query.flag("force").is_some() {
+            errors.forbidden(&"force", "may not be specified for non-apply patch");
+        }
+        Self::read_after(api, call, "PatchOptions", errors)
+    }
+
+    fn read_after(api: &Api, call: &Call, kind: &str, mut errors: Errors) -> Result<Self, Status> {
+        let query = &call.query;
         let dry_run: Vec<&str> = query.all("dryRun").collect();
         if dry_run.iter().any(|v| *v != "All") {
             errors.not_supported(&"dryRun", json!(dry_run), &["All"]);
@@ -269,8 +287,9 @@ pub fn delete_query(call: &Call) -> Result<Map<String, Value>, Status> {
     if let Some(seconds) = query.int("gracePeriodSeconds")? {
         options.insert("gracePeriodSeconds".to_owned(), json!(seconds));
     }
-    for field in ["orphanDependents", "ignoreLiens", "ignoreStoreReadErrorWithClusterBreakingPotential"] {
-        options.extend(query.flag(field).map(|flag| (field.to_owned(), json!(flag))));
+    options.extend(query.flag("orphanDependents").map(|flag| ("orphanDependents".to_owned(), json!(flag))));
+    for field in ["ignoreLiens", "ignoreStoreReadErrorWithClusterBreakingPotential"] {
+        options.extend(careful_flag(call, field)?.map(|flag| (field.to_owned(), json!(flag))));
     }
     options.extend(query.get("propagationPolicy").map(|p| ("propagationPolicy".to_owned(), json!(p))));
     let dry_run: Vec<&str> = query.all("dryRun").collect();
@@ -278,6 +297,24 @@ pub fn delete_query(call: &Call) -> Result<Map<String, Value>, Status> {
         options.insert("dryRun".to_owned(), json!(dry_run));
     }
     Ok(options)
+}
+
+/// A flag that can lose something: it says true or false, once, or the same several times. Elsewhere any word is a yes.
+fn careful_flag(call: &Call, field: &'static str) -> Result<Option<bool>, Status> {
+    let given: Vec<&str> = call.query.all(field).collect();
+    let read = |text: &&str| match text.to_lowercase().as_str() {
+        "true" | "1" => Some(true),
+        "false" | "0" => Some(false),
+        _ => None,
+    };
+    let Some(first) = given.first() else { return Ok(None) };
+    let flag = read(first);
+    if flag.is_some() && given.iter().all(|text| read(text) == flag) {
+        return Ok(flag);
+    }
+    let mut errors = Errors::new();
+    errors.invalid(&field, json!(given), "must be true or false, and not both");
+    Err(invalid("DeleteOptions", &errors))
 }
 
 pub fn invalid(kind: &str, errors: &Errors) -> Status {

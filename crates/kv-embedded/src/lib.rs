@@ -261,7 +261,6 @@ impl Kv for Store {
             if let Some(conflict) = self.conflict(&write)? {
                 return Ok(conflict);
             }
-            let write = exact(write);
             self.ask(|reply| Request::Write { write, reply }).await
         })
     }
@@ -284,15 +283,6 @@ impl Kv for Store {
             None => Ok(()),
         }
     }
-}
-
-/// The same write in memory of exactly its size: it will stay there.
-fn exact(write: Write) -> Write {
-    let change = match write.change {
-        Change::Put { value, ttl } => Change::Put { value: Bytes::copy_from_slice(&value), ttl },
-        Change::Delete => Change::Delete,
-    };
-    Write { key: Bytes::copy_from_slice(&write.key), change, ..write }
 }
 
 fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>> {

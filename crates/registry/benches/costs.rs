@@ -11,8 +11,8 @@ use std::time::Duration;
 use pawl_auth::rbac::{Index, Kind, Rule, covers};
 use pawl_auth::{Attributes, Authorizer, User};
 use pawl_registry::{
-    AddressRange, Change, Context, CreateRequest, Encoding, FieldValidation, Identity, PatchKind, PatchRequest,
-    PortRange, Registry, Sent, Served, ServiceRanges, Settings, UpdateRequest, protobuf,
+    AddressRange, Change, Context, CreateRequest, Encoding, FieldValidation, PatchKind, PatchRequest, PortRange,
+    Registry, Sent, Served, ServiceRanges, Settings, UpdateRequest, protobuf,
 };
 use pawl_schema::{Scalar, TypeKind, TypeRef, yaml};
 use serde_json::{Map, Value, json};
@@ -80,9 +80,14 @@ impl Bench {
             addresses: AddressRange { base: "10.0.0.0".parse().unwrap(), bits: 24 },
             node_ports: PortRange { first: 30000, last: 32767 },
         };
-        let settings = Settings { admission: Default::default(), liens: true, event_ttl: Duration::ZERO, services };
-        let (registry, revision) =
-            Registry::open(store, Box::new(Identity), pawl_kinds::builtin(), settings).await.unwrap();
+        let settings = Settings {
+            admission: Default::default(),
+            liens: true,
+            event_ttl: Duration::ZERO,
+            services,
+            quarantine: Duration::ZERO,
+        };
+        let (registry, revision) = Registry::open(store, None, pawl_kinds::builtin(), settings).await.unwrap();
         let registry = Arc::new(registry);
         let follower = Arc::clone(&registry);
         tokio::spawn(async move { follower.follow(revision).await });

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use pawl_registry::{
-    AddressRange, Change, Context, CreateRequest, FieldValidation, Identity, PatchKind, PatchRequest, PortRange,
-    Registry, Sent, Served, ServiceRanges, Settings, UpdateRequest,
+    AddressRange, Change, Context, CreateRequest, FieldValidation, PatchKind, PatchRequest, PortRange, Registry, Sent,
+    Served, ServiceRanges, Settings, UpdateRequest,
 };
 use serde_json::{Map, Value, json};
 
@@ -48,10 +48,14 @@ impl Bench {
             addresses: AddressRange { base: "10.0.0.0".parse().unwrap(), bits: 24 },
             node_ports: PortRange { first: 30000, last: 32767 },
         };
-        let settings =
-            Settings { admission: Default::default(), liens: true, event_ttl: std::time::Duration::ZERO, services };
-        let (registry, revision) =
-            Registry::open(store, Box::new(Identity), pawl_kinds::builtin(), settings).await.unwrap();
+        let settings = Settings {
+            admission: Default::default(),
+            liens: true,
+            event_ttl: std::time::Duration::ZERO,
+            services,
+            quarantine: std::time::Duration::from_secs(3600),
+        };
+        let (registry, revision) = Registry::open(store, None, pawl_kinds::builtin(), settings).await.unwrap();
         let registry = Arc::new(registry);
         let follower = Arc::clone(&registry);
         tokio::spawn(async move { follower.follow(revision).await });

@@ -8,6 +8,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Bound;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
 use imbl::OrdMap;
@@ -15,7 +16,7 @@ use pawl_kv::Revision;
 use tokio::sync::watch;
 
 use crate::calls::Calls;
-use crate::entry::Entry;
+use crate::entry::{Entry, Selection};
 
 /// What a ring may hold before it forgets its oldest events.
 const RING_BYTES: usize = 8 << 20;
@@ -36,7 +37,28 @@ pub struct Event {
     pub entry: Arc<Entry>,
     pub previous: Option<Arc<Entry>>,
     pub deleted: bool,
+    /// Whether both sides of it can be read.
+    pub whole: bool,
 }
+
+impl Event {
+    pub fn new(revision: Revision, entry: Arc<Entry>, previous: Option<Arc<Entry>>, deleted: bool) -> Self {
+        let whole =
+            entry.readable().is_some() && previous.as_ref().is_none_or(|previous| previous.readable().is_some());
+        Self { revision, entry, previous, deleted, whole }
+    }
+}
+
+/// Objects that could be read and cannot any more, or the other way round, without having been written: keys changed.
+#[derive(Debug)]
+struct Turn {
+    /// What is read at this revision or later shows them as they are now.
+    revision: Revision,
+    entries: Vec<Arc<Entry>>,
+}
+
+/// How many turns are remembered; who comes from before them cannot know whether they concern it.
+const TURNS: usize = 64;
 
 /// A write on its way into the cache: `None` is a deletion.
 pub struct Incoming<'k> {
@@ -49,11 +71,17 @@ pub struct Incoming<'k> {
 pub struct Cache {
     inner: RwLock<Inner>,
     scopes: RwLock<HashMap<Box<str>, watch::Sender<Calls>>>,
+    /// How many turns there were.
+    turns: AtomicU64,
 }
 
 #[derive(Debug)]
 struct Inner {
     objects: Objects,
+    /// Those among them that cannot be read, or whose key service does not answer.
+    closed: Objects,
+    /// The newest turns.
+    turns: VecDeque<Turn>,
     /// Everything that was written up to this revision is in `objects`, and nothing that was written later.
     newest: Revision,
     ring: VecDeque<Arc<Event>>,
@@ -109,6 +137,34 @@ impl Scope {
     }
 }
 
+/// What somebody looks at.
+pub struct View<'v> {
+    pub scope: &'v Scope,
+    pub selection: &'v Selection,
+    /// The names of the resource's selectable fields.
+    pub fields: &'v [String],
+}
+
+impl View<'_> {
+    pub fn shows(&self, entry: &Entry) -> bool {
+        self.scope.includes(entry) && self.selection.matches(entry, self.fields)
+    }
+
+    fn first<'t>(&self, turns: impl Iterator<Item = &'t Turn>) -> Turned {
+        let mut entries = turns.flat_map(|turn| &turn.entries).filter(|entry| self.shows(entry));
+        entries.next().map_or(Turned::Nothing, |entry| Turned::Object(Arc::clone(entry)))
+    }
+}
+
+/// What has turned for somebody.
+#[derive(Debug)]
+pub enum Turned {
+    Nothing,
+    Object(Arc<Entry>),
+    /// It is too long ago to say.
+    Unknown,
+}
+
 /// What a watcher finds when it looks for news.
 pub enum News {
     Events(Batch),
@@ -151,15 +207,26 @@ impl Cache {
     /// A cache that holds nothing, complete as of a revision.
     pub fn new(revision: Revision) -> Self {
         let objects = Objects::new();
-        let inner = Inner { objects, newest: revision, ring: VecDeque::new(), ring_bytes: 0, ring_start: revision };
-        Self { inner: RwLock::new(inner), scopes: RwLock::default() }
+        let inner = Inner {
+            objects,
+            closed: Objects::new(),
+            turns: VecDeque::new(),
+            newest: revision,
+            ring: VecDeque::new(),
+            ring_bytes: 0,
+            ring_start: revision,
+        };
+        Self { inner: RwLock::new(inner), scopes: RwLock::default(), turns: AtomicU64::new(0) }
     }
 
     /// Puts these objects in the place of all others, complete as of a revision. What happened in between is not known:
     /// whoever looks for it in the ring does not find it.
     pub fn replace(&self, objects: Objects, revision: Revision) {
+        let closed = objects.iter().filter(|(_, entry)| entry.readable().is_none());
+        let closed = closed.map(|(key, entry)| (Arc::clone(key), Arc::clone(entry))).collect();
         let mut inner = self.write();
         inner.objects = objects;
+        inner.closed = closed;
         inner.newest = revision;
         inner.ring.clear();
         inner.ring_bytes = 0;
@@ -200,8 +267,26 @@ impl Cache {
         (inner.objects.clone(), inner.newest)
     }
 
+    /// The objects that cannot be read, or not at present.
+    pub fn closed(&self) -> Objects {
+        self.read().closed.clone()
+    }
+
+    /// The same as [`Cache::snapshot`], and what of it cannot be read.
+    pub fn snapshot_with_closed(&self) -> (Objects, Objects, Revision) {
+        let inner = self.read();
+        (inner.objects.clone(), inner.closed.clone(), inner.newest)
+    }
+
     pub fn len(&self) -> usize {
         self.read().objects.len()
+    }
+
+    /// How many keys begin like this.
+    pub fn count_below(&self, prefix: &str) -> usize {
+        let objects = self.objects();
+        let from = (Bound::Included(Arc::<str>::from(prefix)), Bound::Unbounded);
+        objects.range::<_, Arc<str>>(from).take_while(|(key, _)| key.starts_with(prefix)).count()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -225,13 +310,63 @@ impl Cache {
     }
 
     /// Takes in what was written, in the order of revisions; all writes of a revision come together. What was taken in
-    /// before is passed over, so a feed may start again a little before the place where it was interrupted.
-    pub fn apply<'k>(&self, writes: impl IntoIterator<Item = Incoming<'k>>) {
+    /// before is passed over, so a feed may start again a little before the place where it was interrupted. Says whether
+    /// all of it can be read, and could be before.
+    pub fn apply<'k>(&self, writes: impl IntoIterator<Item = Incoming<'k>>) -> bool {
         let mut inner = self.write();
+        let mut whole = true;
         for write in writes {
-            inner.apply(write);
+            whole &= inner.apply(write);
         }
         inner.forget();
+        whole
+    }
+
+    /// Puts entries in the place of those of the same revision: keys changed, and what they open. What is known of before
+    /// is forgotten; who looks on from there is told by [`Cache::turned`].
+    pub fn turn(&self, entries: Vec<Arc<Entry>>, revision: Revision) {
+        let mut inner = self.write();
+        let turned: Vec<Arc<Entry>> = entries.into_iter().filter(|entry| inner.put_again(entry)).collect();
+        if turned.is_empty() {
+            return;
+        }
+        while inner.ring.front().is_some_and(|event| event.revision <= revision) {
+            inner.pop();
+        }
+        inner.ring_start = inner.ring_start.max(revision);
+        if inner.turns.len() == TURNS {
+            inner.turns.pop_front();
+        }
+        inner.turns.push_back(Turn { revision, entries: turned });
+        self.turns.fetch_add(1, Ordering::Release);
+        drop(inner);
+        self.wake_all();
+    }
+
+    /// How many turns there were so far.
+    pub fn turns(&self) -> u64 {
+        self.turns.load(Ordering::Acquire)
+    }
+
+    /// The first object of a selection that turned after so many turns, as it is now.
+    pub fn turned(&self, after: u64, view: &View<'_>) -> Turned {
+        let inner = self.read();
+        let unseen = self.turns().saturating_sub(after);
+        if unseen > inner.turns.len() as u64 {
+            return Turned::Unknown;
+        }
+        let unseen = inner.turns.iter().rev().take(usize::try_from(unseen).unwrap_or(usize::MAX));
+        view.first(unseen)
+    }
+
+    /// The same, for who was told everything up to a revision.
+    pub fn turned_since(&self, revision: Revision, view: &View<'_>) -> Turned {
+        let inner = self.read();
+        let forgotten = self.turns() > inner.turns.len() as u64;
+        match inner.turns.front() {
+            Some(oldest) if forgotten && revision < oldest.revision => Turned::Unknown,
+            _ => view.first(inner.turns.iter().rev().take_while(|turn| turn.revision > revision)),
+        }
     }
 
     /// Wakes the watchers in whose scope something was written. Called once the news can be read.
@@ -303,11 +438,11 @@ impl Cache {
 }
 
 impl Inner {
-    fn apply(&mut self, write: Incoming<'_>) {
+    fn apply(&mut self, write: Incoming<'_>) -> bool {
         let Incoming { revision, key, entry } = write;
         let is_there = || self.objects.get(key).is_some_and(|present| present.revision >= revision);
         if revision < self.newest || (revision == self.newest && is_there()) {
-            return;
+            return true;
         }
         self.newest = revision;
         let previous = match &entry {
@@ -315,14 +450,45 @@ impl Inner {
             None => self.objects.remove(key),
         };
         let event = match (entry, previous) {
-            (Some(entry), previous) => Event { revision, entry, previous, deleted: false },
-            (None, Some(previous)) => {
-                Event { revision, entry: Arc::new(previous.at(revision)), previous: Some(previous), deleted: true }
-            }
-            (None, None) => return,
+            (Some(entry), previous) => Event::new(revision, entry, previous, false),
+            (None, Some(previous)) => Event::new(revision, Arc::new(previous.at(revision)), Some(previous), true),
+            (None, None) => return true,
         };
+        if !event.whole {
+            match event.deleted || event.entry.readable().is_some() {
+                true => self.closed.remove(key),
+                false => self.closed.insert(Arc::clone(&event.entry.key), Arc::clone(&event.entry)),
+            };
+        }
+        let whole = event.whole;
         self.ring_bytes += event.entry.weight();
         self.ring.push_back(Arc::new(event));
+        whole
+    }
+
+    /// Puts an entry in the place of one of the same revision. Says whether that changes what can be read; an entry that is
+    /// there already has changed since another server was here.
+    fn put_again(&mut self, entry: &Arc<Entry>) -> bool {
+        let Some(present) = self.objects.get_mut(&entry.key).filter(|present| present.revision == entry.revision)
+        else {
+            return false;
+        };
+        let value = |entry: &Entry| entry.readable().map(|readable| readable.value().clone());
+        let same = !Arc::ptr_eq(present, entry) && present.readable().is_some() && value(present) == value(entry);
+        *present = Arc::clone(entry);
+        match entry.readable() {
+            Some(_) => self.closed.remove(&entry.key),
+            None => self.closed.insert(Arc::clone(&entry.key), Arc::clone(entry)),
+        };
+        !same
+    }
+
+    /// Forgets the oldest event.
+    fn pop(&mut self) {
+        if let Some(oldest) = self.ring.pop_front() {
+            self.ring_bytes = self.ring_bytes.saturating_sub(oldest.entry.weight());
+            self.ring_start = oldest.revision;
+        }
     }
 
     /// Drops the oldest revisions that the ring has no room for.
@@ -332,9 +498,7 @@ impl Inner {
             if !is_too_much && oldest.revision > self.ring_start {
                 break;
             }
-            self.ring_bytes = self.ring_bytes.saturating_sub(oldest.entry.weight());
-            self.ring_start = oldest.revision;
-            self.ring.pop_front();
+            self.pop();
         }
     }
 }

@@ -19,8 +19,8 @@ pub struct Context {
 /// The name of the server itself.
 const OWN: &str = "system:apiserver";
 
-/// Nobody reads more warnings, and every one is a header.
-const MAX_WARNINGS: usize = 200;
+/// No more are kept; how much of them fits into an answer is decided when it is written.
+const MAX_WARNINGS: usize = 512;
 
 /// More is not kept of a note.
 const MAX_NOTE: usize = 16 * 1024;

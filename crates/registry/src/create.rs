@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pawl_kinds::Generation;
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Details, Status, time};
+use pawl_seal::Plain;
 use rand::Rng;
 use serde_json::json;
 
@@ -64,9 +65,9 @@ impl Registry {
     }
 
     /// What was written at a revision: the cache has it already, unless somebody has written again since.
-    pub(crate) fn written(&self, served: &Served, key: &str, revision: u64, value: bytes::Bytes) -> Arc<Entry> {
+    pub(crate) fn written(&self, served: &Served, key: &str, revision: u64, value: Plain) -> Arc<Entry> {
         let cached = served.stored.cache.get(key).filter(|entry| entry.revision == revision);
-        cached.unwrap_or_else(|| Arc::new(self.storage().entry(&served.stored, key, revision, value)))
+        cached.unwrap_or_else(|| Arc::new(served.stored.entry(key, revision, value)))
     }
 
     /// What a new object gets and what a client may not give it.

@@ -24,10 +24,6 @@ pub enum Encoding {
     Protobuf,
 }
 
-/// Warnings past this many characters in all are cut.
-const WARNINGS_MAX: usize = 4096;
-const WARNING_CUT: usize = 256;
-
 /// A body as it was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent<'b> {
@@ -375,12 +371,9 @@ pub(crate) fn with_causes(status: Status, findings: &[Finding]) -> Status {
     if details.causes.is_empty() { status } else { status.with_details(details) }
 }
 
-/// Tells the client of findings, cut where they are too many.
+/// Tells the client of findings.
 pub(crate) fn warn(cx: &Context, texts: Vec<String>) {
-    let total: usize = texts.iter().map(|t| t.chars().count()).sum();
-    for text in texts {
-        cx.warn(if total > WARNINGS_MAX { text.chars().take(WARNING_CUT).collect() } else { text });
-    }
+    texts.into_iter().for_each(|text| cx.warn(text));
 }
 
 /// The beginning of a body as messages show it.

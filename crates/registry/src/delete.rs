@@ -7,11 +7,12 @@ use pawl_admission::Operation;
 use pawl_deletion::{DeleteOptions, Deletion, Grace, Traits, Verdict};
 use pawl_kv::Expect;
 use pawl_meta::object::{Meta, Object, metadata_mut};
-use pawl_meta::{Cause, Details, Errors, Status, time};
+use pawl_meta::{Cause, Details, Status, time};
+use pawl_seal::Plain;
 
 use crate::allocation::Held;
 use crate::storage::{Put, Written};
-use crate::{Context, Entry, ListRequest, Page, Registry, Served, State, read_error};
+use crate::{Context, Entry, ListRequest, Page, Registry, Served};
 
 pub struct DeleteRequest<'a> {
     pub namespace: &'a str,
@@ -25,6 +26,8 @@ pub enum Deleted {
     Gone(Arc<Entry>),
     /// The object stays until what holds it lets go.
     Waiting(Arc<Entry>),
+    /// The object is gone, and nobody could tell how it looked.
+    Removed,
 }
 
 /// The annotation of the audit log that names the liens that were ignored.
@@ -58,21 +61,18 @@ const ATTEMPTS: usize = 100;
 
 impl Registry {
     pub async fn delete(&self, cx: &Context, served: &Served, request: DeleteRequest<'_>) -> Result<Deleted, Status> {
+        if request.options.ignore_read_errors {
+            return self.remove_unreadable(cx, served, request.namespace, request.name).await;
+        }
         let key = served.stored.key(request.namespace, request.name);
         self.storage().catch_up().await?;
         let mut current = served.stored.cache.get(&key);
         let mut whole = decides_by_more_than_metadata(served);
         let said = cx.said();
         for _ in 0..ATTEMPTS {
-            let Some(entry) = current else { return Err(absent(served, &request)) };
-            let old = match &entry.state {
-                State::Readable(_) if request.options.ignore_read_errors => {
-                    return Err(only_for_unreadable(served, request.name));
-                }
-                State::Readable(readable) if whole => readable.object(entry.revision),
-                State::Readable(readable) => readable.head(entry.revision),
-                State::Unreadable(why) => return Err(read_error(served, &key, why)),
-            };
+            let entry = current.ok_or_else(|| Status::not_found(&served.group_resource, request.name))?;
+            let readable = entry.must_be_readable(&served.stored)?;
+            let old = if whole { readable.object(entry.revision) } else { readable.head(entry.revision) };
             self.admit_deletion(cx, served, &request, &old).await?;
             let was_deleting = old.is_deleting();
             let mut old = old;
@@ -147,7 +147,7 @@ impl Registry {
         let Judged { object, changed, gone, was_deleting } = judged;
         let ended = |revision| {
             let entry = match changed {
-                true => Arc::new(self.storage().entry(&served.stored, key, revision, crate::encode(&object))),
+                true => Arc::new(served.stored.entry(key, revision, Plain::new(crate::encode(&object)))),
                 false if revision == entry.revision => Arc::clone(entry),
                 false => Arc::new(entry.at(revision)),
             };
@@ -227,31 +227,12 @@ struct Judged {
     was_deleting: bool,
 }
 
-fn absent(served: &Served, request: &DeleteRequest<'_>) -> Status {
-    match request.options.ignore_read_errors {
-        true => only_for_unreadable(served, request.name),
-        false => Status::not_found(&served.group_resource, request.name),
-    }
-}
-
 /// Who deletes in spite of liens leaves a trace of which ones.
 fn note_liens(cx: &Context, key: &str, object: &Object) {
     let liens = object.meta_strings("liens");
     if !liens.is_empty() {
         cx.note(IGNORED_LIENS, &format!("{key}: {}", liens.join(", ")));
     }
-}
-
-fn only_for_unreadable(served: &Served, name: &str) -> Status {
-    let mut errors = Errors::new();
-    errors.invalid(
-        &"ignoreStoreReadErrorWithClusterBreakingPotential",
-        true,
-        "is exclusively used to delete corrupt object(s), try again by removing this option",
-    );
-    let resource = served.resource.group_resource();
-    let kind = pawl_meta::GroupKind { group: resource.group, kind: resource.resource };
-    Status::invalid(&kind, name, &errors)
 }
 
 /// Whether more than metadata says what becomes of a deletion; for most kinds it does not, and the rest is left unread.

@@ -11,10 +11,12 @@ use bytes::Bytes;
 use pawl_kv::Revision;
 use pawl_meta::object::Object;
 use pawl_meta::selector::{FieldSelector, LabelSelector};
+use pawl_seal::{Plain, Seal};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::rendering::{Notes, View};
+use crate::unreadable::{Closed, Unreadable};
 use crate::wire::unpack;
 
 /// An object in the cache.
@@ -31,8 +33,10 @@ pub struct Entry {
 #[derive(Debug)]
 pub enum State {
     Readable(Readable),
-    /// The value cannot be decrypted or decoded; the text says why.
-    Unreadable(String),
+    /// The value cannot be decrypted or decoded.
+    Unreadable(Box<Unreadable>),
+    /// Who has its key does not answer: nothing is known of it.
+    Away(Box<Closed>),
 }
 
 /// The bytes of an object and the few facts that selectors need.
@@ -47,6 +51,8 @@ pub struct Readable {
     fields: Box<[Box<str>]>,
     /// What is known beyond the bytes.
     pub(crate) notes: Notes,
+    /// The key that sealed it; none where it is stored as it is.
+    seal: Option<Arc<Seal>>,
 }
 
 impl Entry {
@@ -68,8 +74,10 @@ impl Entry {
                 labels: r.labels.clone(),
                 fields: r.fields.clone(),
                 notes: Notes::default(),
+                seal: r.seal.clone(),
             }),
-            State::Unreadable(why) => State::Unreadable(why.clone()),
+            State::Unreadable(unreadable) => State::Unreadable(unreadable.clone()),
+            State::Away(closed) => State::Away(closed.clone()),
         };
         Entry { key: Arc::clone(&self.key), revision, state }
     }
@@ -77,7 +85,14 @@ impl Entry {
     pub fn readable(&self) -> Option<&Readable> {
         match &self.state {
             State::Readable(readable) => Some(readable),
-            State::Unreadable(_) => None,
+            State::Unreadable(_) | State::Away(_) => None,
+        }
+    }
+
+    pub fn unreadable(&self) -> Option<&Unreadable> {
+        match &self.state {
+            State::Unreadable(unreadable) => Some(unreadable),
+            State::Readable(_) | State::Away(_) => None,
         }
     }
 
@@ -89,10 +104,14 @@ impl Entry {
 
 impl Readable {
     /// Cuts a stored value. A value in another layout, or in protobuf (written by another server), is brought into ours
-    /// first.
-    pub fn cut(value: Bytes, select: &[String]) -> Result<Self, String> {
+    /// first. With a kind, it must be of that kind.
+    pub fn cut(value: Plain, kind: Option<&str>, select: &[String]) -> Result<Self, String> {
+        let value = value.into_bytes();
         match find_metadata(&value) {
-            Some((meta_start, meta_end)) => Self::with_cuts(value, meta_start, meta_end, select),
+            Some((meta_start, meta_end)) => {
+                check_kind(&value, kind)?;
+                Self::with_cuts(value, meta_start, meta_end, select)
+            }
             None => {
                 let object = if value.starts_with(pawl_protobuf::MAGIC) {
                     unpack(&value)?
@@ -103,6 +122,7 @@ impl Readable {
                     return Err("the value has no kind or apiVersion".to_owned());
                 }
                 let encoded = encode(&object);
+                check_kind(&encoded, kind)?;
                 let (start, end) = find_metadata(&encoded).ok_or("the value has no metadata")?;
                 Self::with_cuts(encoded, start, end, select)
             }
@@ -125,7 +145,16 @@ impl Readable {
             let object: Object = serde_json::from_slice(&value).map_err(|e| e.to_string())?;
             select.iter().map(|path| field_text(&object, path)).collect()
         };
-        Ok(Self { value, meta_start, meta_end, labels, fields, notes: Notes::default() })
+        Ok(Self { value, meta_start, meta_end, labels, fields, seal: None, notes: Notes::default() })
+    }
+
+    pub(crate) fn sealed_by(self, seal: Option<Arc<Seal>>) -> Self {
+        Self { seal, ..self }
+    }
+
+    /// The key that sealed the value.
+    pub(crate) fn seal(&self) -> &Seal {
+        self.seal.as_ref().unwrap_or(Seal::none())
     }
 
     /// The bytes after the resourceVersion: the rest of metadata and of the object.
@@ -251,7 +280,8 @@ impl Selection {
     /// `select` are the names of the resource's selectable fields, in their order.
     pub fn matches(&self, entry: &Entry, select: &[String]) -> bool {
         let Some(readable) = entry.readable() else {
-            return self.labels.is_empty() && self.matches_name(entry);
+            // What cannot be read may have any labels.
+            return self.matches_name(entry);
         };
         if !self.labels.matches(|key| readable.label(key)) {
             return false;
@@ -321,9 +351,26 @@ fn write<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
     let _ = serde_json::to_writer(out, value);
 }
 
+/// A value in our layout says its kind first.
+fn check_kind(value: &[u8], kind: Option<&str>) -> Result<(), String> {
+    let Some(kind) = kind else { return Ok(()) };
+    let says = value.get(KIND.len() + 1..).and_then(|rest| rest.strip_prefix(kind.as_bytes()));
+    match says {
+        Some(rest) if rest.starts_with(b"\"") => Ok(()),
+        _ => {
+            let end = skip_string(value, KIND.len()).unwrap_or(KIND.len());
+            let other = String::from_utf8_lossy(value.get(KIND.len()..end).unwrap_or_default());
+            Err(format!("the value is of kind {other}, not of kind \"{kind}\""))
+        }
+    }
+}
+
+/// How a value in our layout begins.
+const KIND: &[u8] = b"{\"kind\":";
+
 /// Where the inside of metadata starts and ends, if the value has our layout.
 fn find_metadata(value: &[u8]) -> Option<(usize, usize)> {
-    let mut at = skip(value, 0, b"{\"kind\":")?;
+    let mut at = skip(value, 0, KIND)?;
     at = skip_string(value, at)?;
     at = skip(value, at, b",\"apiVersion\":")?;
     at = skip_string(value, at)?;
@@ -379,7 +426,7 @@ mod tests {
         let o = object(json!({"data": {"a": "}\""}, "kind": "ConfigMap", "apiVersion": "v1",
             "metadata": {"name": "x", "labels": {"l": "1"}, "resourceVersion": "7"}, "type": "T"}));
         let bytes = encode(&o);
-        let readable = Readable::cut(bytes.clone(), &["type".to_owned()]).unwrap();
+        let readable = Readable::cut(Plain::new(bytes), None, &["type".to_owned()]).unwrap();
         assert_eq!(readable.metadata(), br#""labels":{"l":"1"},"name":"x""#);
         assert!(readable.tail().ends_with(br#""type":"T"}"#));
         assert_eq!(readable.label("l"), Some("1"));
@@ -401,11 +448,25 @@ mod tests {
     #[test]
     fn a_value_in_another_layout_is_brought_into_ours() {
         let text = br#"{ "metadata": {"name": "x"}, "kind": "ConfigMap", "apiVersion": "v1" }"#;
-        let readable = Readable::cut(Bytes::from_static(text), &[]).unwrap();
+        let readable = Readable::cut(Plain::new(Bytes::from_static(text)), None, &[]).unwrap();
         assert_eq!(&readable.value()[..], br#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"x"}}"#);
-        assert!(Readable::cut(Bytes::from_static(b"nonsense"), &[]).is_err());
-        assert!(Readable::cut(Bytes::from_static(b"k8s\0nonsense"), &[]).is_err());
-        assert!(Readable::cut(Bytes::from_static(b"{}"), &[]).is_err());
+        assert!(Readable::cut(Plain::new(Bytes::from_static(b"nonsense")), None, &[]).is_err());
+        assert!(Readable::cut(Plain::new(Bytes::from_static(b"k8s\0nonsense")), None, &[]).is_err());
+        assert!(Readable::cut(Plain::new(Bytes::from_static(b"{}")), None, &[]).is_err());
+    }
+
+    #[test]
+    fn a_value_of_another_kind_is_not_read() {
+        let ours = br#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"x"}}"#;
+        let theirs = br#"{"metadata":{"name":"x"},"kind":"ConfigMap","apiVersion":"v1"}"#;
+        for text in [&ours[..], theirs] {
+            let cut = |kind| Readable::cut(Plain::new(Bytes::copy_from_slice(text)), Some(kind), &[]).err();
+            assert_eq!(cut("ConfigMap"), None);
+            for other in ["Config", "ConfigMapList", "Secret"] {
+                let told = format!("the value is of kind \"ConfigMap\", not of kind \"{other}\"");
+                assert_eq!(cut(other), Some(told));
+            }
+        }
     }
 
     #[test]
@@ -414,7 +475,9 @@ mod tests {
             "data": {"a": "AQI="}, "type": "Opaque"}));
         let mut raw = Vec::new();
         protobuf().encode(type_of("v1", "Secret").unwrap(), &object, &mut raw).unwrap();
-        let readable = Readable::cut(pawl_protobuf::seal("v1", "Secret", &raw).into(), &["type".to_owned()]).unwrap();
+        let readable =
+            Readable::cut(Plain::new(pawl_protobuf::seal("v1", "Secret", &raw)), Some("Secret"), &["type".to_owned()])
+                .unwrap();
         let mut read = readable.object(7);
         assert_eq!(pawl_meta::object::metadata_mut(&mut read).remove("resourceVersion"), Some(json!("7")));
         assert_eq!(read, object);

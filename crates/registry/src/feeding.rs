@@ -13,11 +13,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
 use pawl_kv::{Error, Event, RangeRequest, Revision, WatchMessage};
+use pawl_seal::Sealed;
 use tokio::time::Instant;
 
 use crate::cache::{Incoming, Objects};
+use crate::entry::State;
 use crate::storage::{Storage, after};
 use crate::table::{ROOT, Stored, Table};
+use crate::turning::TURNS;
 
 /// How many keys are read at once. Reading as of a revision while others write has its price for each page.
 const PAGE: usize = 20_000;
@@ -131,6 +134,7 @@ impl Storage {
             let objects = found.remove(&*stored.prefix).unwrap_or_default();
             stored.cache.replace(objects, revision);
         }
+        self.show(table, revision);
         self.advance(revision);
         table.stored().for_each(|stored| stored.cache.wake_all());
         self.set_called(revision);
@@ -223,15 +227,21 @@ impl Storage {
     }
 
     fn take_in(&self, table: &Table, events: &[Event]) {
-        let mut rest = events;
+        let (mut rest, mut whole) = (events, true);
         while !rest.is_empty() {
             let (now, later) = rest.split_at(whole_revisions(rest, GULP));
             for (stored, writes) in self.by_place(table, now) {
-                stored.cache.apply(writes);
+                whole &= stored.cache.apply(writes);
+            }
+            if self.turning.is_pending() {
+                now.iter().filter(|event| event.key == TURNS).for_each(|event| self.turn(table, event.revision));
             }
             rest = later;
         }
         let Some(last) = events.last() else { return };
+        if !whole {
+            self.show(table, last.revision);
+        }
         self.advance(last.revision);
         for event in events {
             if let Some((stored, key)) = place(table, event) {
@@ -246,7 +256,11 @@ impl Storage {
         let mut places: Vec<(&Arc<Stored>, Vec<Incoming<'_>>)> = Vec::new();
         for event in events {
             let Some((stored, key)) = place(table, event) else { continue };
-            let entry = event.value.clone().map(|value| Arc::new(self.entry(stored, key, event.revision, value)));
+            let entry =
+                event.value.clone().map(|value| Arc::new(stored.open(key, event.revision, Sealed::stored(value))));
+            if entry.as_ref().is_some_and(|entry| matches!(entry.state, State::Away(_))) {
+                self.turning.ask();
+            }
             let incoming = Incoming { revision: event.revision, key, entry };
             match places.iter_mut().find(|(known, _)| Arc::ptr_eq(known, stored)) {
                 Some((_, writes)) => writes.push(incoming),

@@ -132,6 +132,7 @@ async fn start(registry: &Registry, served: &Served) -> Result<Watcher, Status> 
         selection: Selection::default(),
         start: WatchStart::Initial { at_least: 0, bookmark: true },
         bookmarks: false,
+        tolerant: true,
     };
     registry.watch(served, request).await
 }
@@ -154,9 +155,12 @@ impl Known {
         if let Some(told) = &mut self.told {
             told.insert(Arc::clone(&entry.key));
             match before {
-                Some(before) if before.revision == entry.revision => return,
-                // Another object of the same name came while nobody looked.
-                Some(before) if uid(&before) != uid(&entry) => changes.push(Change::Gone(before)),
+                // Nothing was written, and nothing has changed about whether it can be read.
+                Some(before) if before.revision == entry.revision && is_readable(&before) == is_readable(&entry) => {
+                    return;
+                }
+                // Another object of the same name came while nobody looked. One that cannot be read is nobody else.
+                Some(before) if is_another(&before, &entry) => changes.push(Change::Gone(before)),
                 _ => {}
             }
         }
@@ -175,6 +179,14 @@ impl Known {
     }
 }
 
+fn is_readable(entry: &Entry) -> bool {
+    entry.readable().is_some()
+}
+
+fn is_another(before: &Entry, entry: &Entry) -> bool {
+    matches!((uid(before), uid(entry)), (Some(before), Some(now)) if before != now)
+}
+
 fn uid(entry: &Entry) -> Option<String> {
     entry.readable().and_then(Readable::uid)
 }
@@ -186,7 +198,7 @@ mod tests {
 
     fn entry(key: &str, uid: &str, revision: u64) -> Arc<Entry> {
         let value = format!(r#"{{"kind":"K","apiVersion":"v1","metadata":{{"name":"{key}","uid":"{uid}"}}}}"#);
-        let readable = Readable::cut(value.into(), &[]).unwrap();
+        let readable = Readable::cut(pawl_seal::Plain::new(value), None, &[]).unwrap();
         Arc::new(Entry { key: key.into(), revision, state: State::Readable(readable) })
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use pawl_apply::{Shape, Typed, Versions};
 use pawl_kinds::Forms;
 use pawl_meta::object::Object;
+use pawl_seal::Plain;
 use serde_json::Value;
 
 use crate::entry::{Readable, Selection};
@@ -104,7 +105,7 @@ impl Served {
         if self.converts()?.rendering().is_some() {
             return self.rendered(readable);
         }
-        Readable::cut(encode(&self.object_of(readable, 0)), &[]).ok().map(Arc::new)
+        Readable::cut(Plain::new(encode(&self.object_of(readable, 0))), None, &[]).ok().map(Arc::new)
     }
 
     /// A selection by this version's names of fields, by those of the stored form.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use pawl_kv::{Error, Revision, WatchMessage};
+use pawl_seal::Sealed;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use crate::cache::{Batch, Event, Scope};
@@ -86,6 +87,12 @@ impl History {
         }
     }
 
+    /// What was read may look otherwise by now: keys changed.
+    pub fn forget(&self) {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.readings.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     fn keep(&self, chapter: Arc<Chapter>) {
         let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
         let mut bytes = chapter.bytes + shelf.iter().map(|chapter| chapter.bytes).sum::<usize>();
@@ -139,14 +146,14 @@ impl Chapter {
     }
 
     /// The events of a scope after a revision.
-    pub fn news(&self, storage: &Storage, scope: &Scope, after: Revision) -> Batch {
+    pub fn news(&self, scope: &Scope, after: Revision) -> Batch {
         let mut batch = Batch::after(after);
         let start = self.events.partition_point(|past| past.stored.revision <= after);
         for past in self.events.iter().skip(start) {
             if !batch.takes(past.stored.revision) {
                 return batch;
             }
-            if let Some(event) = past.told(storage, &self.stored, scope) {
+            if let Some(event) = past.told(&self.stored, scope) {
                 batch.push(event);
             }
         }
@@ -163,23 +170,23 @@ impl Past {
     }
 
     /// The event, if it is in a scope: what nobody wants is never built.
-    fn told(&self, storage: &Storage, stored: &Stored, scope: &Scope) -> Option<Arc<Event>> {
+    fn told(&self, stored: &Stored, scope: &Scope) -> Option<Arc<Event>> {
         let key = std::str::from_utf8(&self.stored.key).ok()?.strip_prefix(&stored.prefix)?;
         if !scope.includes_key(key) {
             return None;
         }
-        self.told.get_or_init(|| self.build(storage, stored, key).map(Arc::new)).clone()
+        self.told.get_or_init(|| self.build(stored, key).map(Arc::new)).clone()
     }
 
-    fn build(&self, storage: &Storage, stored: &Stored, key: &str) -> Option<Event> {
+    fn build(&self, stored: &Stored, key: &str) -> Option<Event> {
         let pawl_kv::Event { revision, value, previous, .. } = &self.stored;
-        let entry = |revision, value| Arc::new(storage.entry(stored, key, revision, value));
+        let entry = |revision, value| Arc::new(stored.open(key, revision, Sealed::stored(value)));
         let previous = previous.as_ref().map(|previous| entry(previous.mod_revision, previous.value.clone()));
         let (now, deleted) = match (value, &previous) {
             (Some(value), _) => (entry(*revision, value.clone()), false),
             (None, Some(previous)) => (Arc::new(previous.at(*revision)), true),
             (None, None) => return None,
         };
-        Some(Event { revision: *revision, entry: now, previous, deleted })
+        Some(Event::new(*revision, now, previous, deleted))
     }
 }

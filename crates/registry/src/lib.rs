@@ -18,17 +18,24 @@ mod following;
 mod forms;
 mod history;
 mod joining;
+mod keys;
 mod listing;
 mod messages;
 mod metadata;
+mod opening;
 mod patch;
 mod pipeline;
+mod quarantine;
+mod removing;
 mod rendering;
 mod rewrite;
 mod scale;
+mod showing;
 mod stages;
 mod storage;
 mod table;
+mod turning;
+mod unreadable;
 mod update;
 mod watching;
 mod wire;
@@ -41,6 +48,7 @@ use pawl_admission::{Chain, Objects};
 use pawl_kv::{Kv, Revision};
 use pawl_meta::Status;
 use pawl_meta::object::Object;
+use pawl_seal::Seals;
 use tokio::sync::watch;
 
 pub use allocation::{AddressRange, PortRange, ServiceRanges};
@@ -57,9 +65,12 @@ pub use listing::{ListAt, ListRequest, Page};
 pub use messages::Messages;
 pub use metadata::validate_embedded;
 pub use patch::{PatchKind, PatchRequest};
+pub use pawl_seal::Plain;
 pub use scale::ScaleChange;
-pub use storage::{Identity, Storage, Transform};
+pub use showing::{GROUP, QUARANTINED, UNREADABLE};
+pub use storage::Storage;
 pub use table::{Served, Stored, Table};
+pub use unreadable::{Closed, Reason, Unreadable};
 pub use update::{Change, UpdateRequest, Updated};
 pub use watching::{WatchItem, WatchRequest, WatchStart, Watcher};
 pub use wire::{api_type, message, protobuf, set_defaults, type_of, validate};
@@ -72,6 +83,8 @@ pub struct Settings {
     pub event_ttl: std::time::Duration,
     /// What services get their addresses and ports from.
     pub services: ServiceRanges,
+    /// How long what was removed unread is kept; zero where it is not.
+    pub quarantine: std::time::Duration,
 }
 
 /// Everything that is stored, and the way to it.
@@ -84,25 +97,29 @@ pub struct Registry {
     deleters: Deleters,
     /// Whose turn it is to change what is served.
     joining: tokio::sync::Mutex<()>,
+    keys: Option<keys::Keys>,
 }
 
 impl Registry {
     /// Opens the registry on a store: reads what is there. [`Registry::follow`] must run from then on.
     pub async fn open(
         kv: Arc<dyn Kv>,
-        transform: Box<dyn Transform>,
+        seals: Option<Seals>,
         resources: &[pawl_kinds::Resource],
         settings: Settings,
     ) -> Result<(Self, Revision), pawl_kv::Error> {
-        let storage = Arc::new(Storage::new(kv, transform));
-        let table = Table::new(resources, 0);
+        let storage = Arc::new(Storage::new(kv));
+        let mut table = Table::sealed(resources, 0, seals.clone());
+        table.extend(showing::resources(), 0);
+        let keys = seals.map(keys::Keys::new);
         let revision = storage.load(&table).await?;
+        keys::begin(&storage, &table).await?;
         let table = ArcSwap::from_pointee(table);
         let table_changes = watch::Sender::new(());
         let reservations = allocation::Reservations::default();
         let deleters = Deleters::default();
         let joining = tokio::sync::Mutex::default();
-        Ok((Self { storage, table, table_changes, settings, reservations, deleters, joining }, revision))
+        Ok((Self { storage, table, table_changes, settings, reservations, deleters, joining, keys }, revision))
     }
 
     /// Keeps the caches up to date. Returns only when that is no longer possible, with the reason.
@@ -162,10 +179,8 @@ impl Registry {
         let key = served.stored.key(namespace, name);
         let entry = served.stored.cache.get(&key);
         let entry = entry.ok_or_else(|| Status::not_found(&served.resource.group_resource(), name))?;
-        match &entry.state {
-            State::Readable(_) => Ok(entry),
-            State::Unreadable(why) => Err(read_error(served, &key, why)),
-        }
+        entry.must_be_readable(&served.stored)?;
+        Ok(entry)
     }
 
     pub async fn list(&self, served: &Served, request: &ListRequest) -> Result<Page, Status> {
@@ -182,12 +197,6 @@ impl Registry {
     fn find(&self, group: &str, resource: &str) -> Option<Arc<Served>> {
         self.table.load().preferred(group, resource).cloned()
     }
-}
-
-/// What cannot be read is named.
-pub(crate) fn read_error(served: &Served, key: &str, why: &str) -> Status {
-    let message = format!("failed to read {} from the storage: {why}", served.stored.full_key(key));
-    Status::new(500, "StorageReadError", message)
 }
 
 impl Objects for Registry {

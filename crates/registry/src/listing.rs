@@ -7,13 +7,15 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use pawl_kv::{RangeRequest, Revision};
-use pawl_meta::Status;
-use serde::{Deserialize, Serialize};
+use pawl_meta::{Status, go};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::cache::{Objects, Scope};
-use crate::entry::{Entry, Selection, State};
+use crate::entry::{Entry, Selection};
 use crate::storage::{Storage, after, store_error};
 use crate::table::Stored;
+use crate::unreadable;
 
 /// What a client asks a list for.
 #[derive(Clone, Debug, Default)]
@@ -47,7 +49,7 @@ pub struct Page {
     pub remaining: Option<usize>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct Token {
     v: String,
     rv: i64,
@@ -69,7 +71,7 @@ pub async fn list(storage: &Storage, stored: &Stored, request: &ListRequest) -> 
             },
         },
     };
-    unreadable(stored, &page.entries)?;
+    unreadable::of_many(stored, &prefix, &page.entries)?;
     Ok(page)
 }
 
@@ -93,6 +95,7 @@ async fn page(
             storage.wait_for(revision).await?;
             return match stored.cache.objects_at(revision) {
                 Some(objects) => Ok(present_page(stored, request, &objects, revision, start)),
+                None if stored.derived => Err(gone()),
                 None => past_page(storage, stored, request, revision, start).await,
             };
         }
@@ -208,40 +211,6 @@ fn inconsistent(start: &str, prefix: &str) -> Status {
     status
 }
 
-/// Objects that cannot be read make the whole list fail, each named.
-fn unreadable(stored: &Stored, entries: &[Arc<Entry>]) -> Result<(), Status> {
-    const MOST: usize = 100;
-    let mut bad = entries.iter().filter_map(|e| match &e.state {
-        State::Unreadable(why) => Some((e, why)),
-        State::Readable(_) => None,
-    });
-    let Some(first) = bad.next() else { return Ok(()) };
-    let mut causes: Vec<pawl_meta::Cause> = std::iter::once(first)
-        .chain(bad.by_ref().take(MOST - 1))
-        .map(|(entry, why)| pawl_meta::Cause {
-            reason: "UnexpectedServerResponse".to_owned(),
-            message: why.clone(),
-            field: stored.full_key(&entry.key),
-        })
-        .collect();
-    if bad.next().is_some() {
-        causes.push(pawl_meta::Cause {
-            reason: "FieldValueTooMany".to_owned(),
-            message: "too many errors, the list is truncated".to_owned(),
-            field: String::new(),
-        });
-    }
-    let resource = &stored.group_resource;
-    let message = format!("failed to read one or more {resource} from the storage");
-    Err(Status::new(500, "StorageReadError", message).with_details(pawl_meta::Details {
-        name: "list".to_owned(),
-        group: resource.group.clone(),
-        kind: resource.resource.clone(),
-        causes,
-        ..Default::default()
-    }))
-}
-
 fn write_token(revision: Revision, last: &str, prefix: &str) -> String {
     token_text(i64::try_from(revision).unwrap_or(i64::MAX), last, prefix)
 }
@@ -254,22 +223,50 @@ fn token_text(rv: i64, last: &str, prefix: &str) -> String {
 
 /// The revision of a token and the key to start from.
 fn read_token(text: &str, prefix: &str) -> Result<(i64, String), Status> {
-    let wrong = |why: String| Status::bad_request(format!("continue key is not valid: {why}"));
+    let wrong = |why: String| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
     let bytes = URL_SAFE_NO_PAD
-        .decode(text.trim_end_matches('='))
+        .decode(text)
         .map_err(|e| wrong(format!("illegal base64 data at input byte {}", position(&e))))?;
-    let token: Token = serde_json::from_slice(&bytes).map_err(|_| wrong(pawl_schema::syntax_error(&bytes)))?;
+    let token = token_of(&bytes).map_err(wrong)?;
     if token.v != TOKEN_VERSION {
-        return Err(wrong(format!("server does not recognize this encoded version {:?}", token.v)));
+        return Err(wrong(format!("server does not recognize this encoded version {}", token.v)));
+    }
+    if token.rv == 0 {
+        return Err(wrong(format!("incorrect encoded start resourceVersion (version {TOKEN_VERSION})")));
     }
     if token.start.is_empty() {
         return Err(wrong(format!("encoded start key empty (version {TOKEN_VERSION})")));
     }
     // A start key that climbs out of its prefix is somebody playing.
-    if token.rv == 0 || token.start.split('/').any(|part| part == "." || part == "..") {
-        return Err(wrong(format!("incorrect encoded start resourceVersion (version {TOKEN_VERSION})")));
+    if token.start.split('/').any(|part| part == "." || part == "..") {
+        return Err(wrong(token.start));
     }
     Ok((token.rv, format!("{prefix}{}", token.start)))
+}
+
+/// What a token says; what it leaves out is nothing.
+fn token_of(bytes: &[u8]) -> Result<Token, String> {
+    let value: Value = serde_json::from_slice(bytes).map_err(|_| pawl_schema::syntax_error(bytes))?;
+    let unfit = |kind: &str, into: &str| format!("json: cannot unmarshal {kind} into Go {into}");
+    let object = match &value {
+        Value::Object(object) => object.clone(),
+        Value::Null => Default::default(),
+        other => return Err(unfit(go::json_kind(other), "value of type storage.continueToken")),
+    };
+    let member = |name: &str| object.get(name).filter(|value| !value.is_null());
+    let text = |name: &str, field: &str| match member(name) {
+        None => Ok(String::new()),
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(other) => Err(unfit(go::json_kind(other), &format!("struct field continueToken.{field} of type string"))),
+    };
+    let rv = match member("rv") {
+        None => 0,
+        Some(Value::Number(number)) => number
+            .as_i64()
+            .ok_or_else(|| unfit(&format!("number {number}"), "struct field continueToken.rv of type int64"))?,
+        Some(other) => return Err(unfit(go::json_kind(other), "struct field continueToken.rv of type int64")),
+    };
+    Ok(Token { v: text("v", "v")?, rv, start: text("start", "start")? })
 }
 
 fn position(error: &base64::DecodeError) -> usize {
@@ -284,19 +281,19 @@ fn position(error: &base64::DecodeError) -> usize {
 mod tests {
     use super::*;
     use crate::cache::Incoming;
-    use crate::{Identity, Table, WatchItem, WatchRequest, WatchStart, Watcher};
+    use crate::{Table, WatchItem, WatchRequest, WatchStart, Watcher};
 
     #[tokio::test]
     async fn a_list_and_a_watch_are_as_new_as_their_newest_object() {
         let directory = tempfile::tempdir().unwrap();
         let store = pawl_kv_embedded::Store::open(directory.path(), Default::default()).unwrap();
-        let storage = Arc::new(Storage::new(store, Box::new(Identity)));
+        let storage = Arc::new(Storage::new(store));
         let table = Table::new(pawl_kinds::builtin(), 1);
         storage.load(&table).await.unwrap();
         let (stored, key) = table.place("/registry/configmaps/n/a").unwrap();
         // The feed between two of its steps: the cache has a write, and nobody has been told that all have it.
         let value = br#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"n"}}"#;
-        let entry = Arc::new(storage.entry(stored, key, 7, Bytes::from_static(value)));
+        let entry = Arc::new(stored.open(key, 7, pawl_seal::Sealed::stored(Bytes::from_static(value))));
         stored.cache.apply([Incoming { revision: 7, key, entry: Some(entry) }]);
         assert_eq!(storage.applied(), 1);
         for at in [ListAt::Newest, ListAt::NotOlderThan(1)] {
@@ -308,6 +305,7 @@ mod tests {
             selection: Selection::default(),
             start: WatchStart::Initial { at_least: 0, bookmark: true },
             bookmarks: false,
+            tolerant: false,
         };
         let mut watcher = Watcher::start(Arc::clone(&storage), Arc::clone(stored), request).await.unwrap();
         let items = watcher.next().await;

@@ -158,13 +158,8 @@ impl Registry {
         let decoded = decode_value(served.resource.object_type().as_ref(), Value::Object(applied.object))
             .map_err(|error| Status::plain_error(error.to_string()))?;
         let mut object = decoded.object;
-        let is_nameless = object.name().is_empty();
-        let metadata = metadata_mut(&mut object);
         if old.is_none() {
-            if is_nameless {
-                metadata.insert("name".to_owned(), Value::from(request.name));
-            }
-            metadata.remove("resourceVersion");
+            metadata_mut(&mut object).remove("resourceVersion");
         }
         self.set_defaults(served, &mut object).map_err(Status::plain_error)?;
         Ok(object)
@@ -253,7 +248,16 @@ impl Patch {
         match self {
             Self::Json(patch) => patch.clone().apply(document).map_err(refused),
             Self::Merge(patch) => Ok(merge_patch::apply(document, patch.clone())),
-            Self::Strategic(patch) => strategic::apply(typed, document, patch.clone()).map_err(refused),
+            Self::Strategic(patch) => {
+                let mut outcome = strategic::apply(typed, document, patch.clone()).map_err(refused)?;
+                // Nothing is merged with an empty list; of liens it says that they should go, as everywhere.
+                if patch.pointer("/metadata/liens").and_then(Value::as_array).is_some_and(Vec::is_empty)
+                    && let Some(Value::Object(metadata)) = outcome.get_mut("metadata")
+                {
+                    metadata.insert("liens".to_owned(), Value::Array(Vec::new()));
+                }
+                Ok(outcome)
+            }
             Self::Apply(_) => Ok(document),
         }
     }
@@ -360,6 +364,9 @@ fn read_intent(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Res
             version.version,
             field("kind")
         )));
+    }
+    if intent.name().is_empty() {
+        return Err(nameless(request.name));
     }
     Ok(intent)
 }

@@ -16,7 +16,7 @@ use crate::create::{closed, exists, settle_namespace};
 use crate::delete::traits;
 use crate::storage::{Put, Written};
 use crate::update::{bad_version, check_name, check_uid, modified};
-use crate::{Context, Entry, Registry, Served, metadata};
+use crate::{Context, Entry, Readable, Registry, Served, metadata};
 
 /// A write on its way.
 #[derive(Clone)]
@@ -211,7 +211,7 @@ impl Pipeline<'_> {
             return Err(exists(served, &existing));
         }
         if self.cx.dry_run {
-            return Ok(Arc::new(storage.entry(&served.stored, key, 0, value)));
+            return Ok(Arc::new(served.stored.entry(key, 0, value)));
         }
         let Some(_open) = served.stored.door.enter().await else { return Err(closed(served)) };
         let put = Put { value: value.clone(), ttl: registry.ttl(served) };
@@ -238,10 +238,12 @@ impl Pipeline<'_> {
         let value = served.stored_form(new);
         // The change that takes away the last thing that held a deletion completes it.
         let gone = pawl_deletion::completes(new, traits(served));
-        if !gone && entry.readable().is_some_and(|readable| *readable.value() == value) {
+        // What would be sealed otherwise today is written, even if nothing else changes.
+        let stays = |now: &Readable| *now.value() == value.as_slice() && !served.stored.is_stale(now);
+        if !gone && entry.readable().is_some_and(stays) {
             return Ok(Attempt::Done(Arc::clone(entry)));
         }
-        let at = |revision, value| Arc::new(registry.storage().entry(&served.stored, key, revision, value));
+        let at = |revision, value| Arc::new(served.stored.entry(key, revision, value));
         if self.cx.dry_run {
             return Ok(Attempt::Done(at(entry.revision, value)));
         }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 use pawl_kinds::{Behaviour, Forms, Mark};
 use pawl_meta::object::Object;
+use pawl_seal::Plain;
 
 use crate::entry::{Readable, encode};
 use crate::{Entry, Served};
@@ -87,7 +88,8 @@ fn look(forms: &dyn Forms, way: u64, api_version: &str, readable: &Readable) -> 
     }
     // What cannot be brought into form is shown as it is.
     let object = forms.convert(readable.object(0), api_version).unwrap_or_else(|| readable.object(0));
-    let bytes = Readable::cut(encode(&object), &[]).ok().filter(|bytes| bytes.tail() != readable.tail());
+    let bytes =
+        Readable::cut(Plain::new(encode(&object)), None, &[]).ok().filter(|bytes| bytes.tail() != readable.tail());
     let look = Arc::new(Look { way, bytes: bytes.map(Arc::new), fields: fields(forms, &object) });
     readable.notes.keep(&look);
     look

@@ -8,7 +8,7 @@ use pawl_meta::{Status, time};
 use serde_json::{Value, json};
 
 use crate::storage::{Put, Written};
-use crate::{Context, Entry, Registry, Served, State, read_error};
+use crate::{Context, Entry, Registry, Served};
 
 /// A note is made again when somebody was faster.
 const ATTEMPTS: usize = 20;
@@ -29,19 +29,16 @@ impl Registry {
         let mut current = served.stored.cache.get(&key);
         for _ in 0..ATTEMPTS {
             let entry = current.ok_or_else(|| Status::not_found(&resource, name))?;
-            let mut object = match &entry.state {
-                State::Readable(readable) => readable.object(entry.revision),
-                State::Unreadable(why) => return Err(read_error(served, &key, why)),
-            };
+            let mut object = entry.must_be_readable(&served.stored)?.object(entry.revision);
             change(&mut object)?;
             let value = served.stored_form(&object);
-            if cx.dry_run || entry.readable().is_some_and(|readable| *readable.value() == value) {
+            if cx.dry_run || entry.readable().is_some_and(|readable| *readable.value() == value.as_slice()) {
                 return Ok(entry);
             }
             let put = Put { value: value.clone(), ttl: self.ttl(served) };
             match self.storage().write(&served.stored, &key, Expect::Revision(entry.revision), Some(put)).await? {
                 Written::Applied(revision) => {
-                    return Ok(Arc::new(self.storage().entry(&served.stored, &key, revision, value)));
+                    return Ok(Arc::new(served.stored.entry(&key, revision, value)));
                 }
                 Written::Conflict(now) => current = now,
             }

@@ -1,6 +1,5 @@
-//! Between objects and the store: the transform that values pass, the one writer, and how far the caches are.
+//! Between objects and the store: the one writer, and how far the caches are.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -8,37 +7,18 @@ use std::time::Duration;
 use bytes::Bytes;
 use pawl_kv::{Change, Expect, KeyValue, Kv, Outcome, Revision, Write};
 use pawl_meta::{Cause, Details, Status};
+use pawl_seal::{Plain, Sealed};
 use tokio::sync::watch;
 
-use crate::entry::{Entry, Readable, State};
+use crate::entry::Entry;
 use crate::feeding::Trouble;
 use crate::history::History;
 use crate::table::Stored;
-
-/// What values go through on their way to and from the store: encryption at rest. The key is bound to the value.
-pub trait Transform: Send + Sync + 'static {
-    fn seal(&self, key: &str, plain: Bytes) -> Result<Bytes, String>;
-    /// The error says why the value cannot be read.
-    fn unseal(&self, key: &str, stored: Bytes) -> Result<Bytes, String>;
-}
-
-/// Values are stored as they are.
-pub struct Identity;
-
-impl Transform for Identity {
-    fn seal(&self, _key: &str, plain: Bytes) -> Result<Bytes, String> {
-        Ok(plain)
-    }
-
-    fn unseal(&self, _key: &str, stored: Bytes) -> Result<Bytes, String> {
-        Ok(stored)
-    }
-}
+use crate::turning::Turning;
 
 /// The store, and how far the caches have followed it.
 pub struct Storage {
     kv: Arc<dyn Kv>,
-    transform: Box<dyn Transform>,
     applied: AtomicU64,
     /// The revision up to which all watchers have been called.
     called: AtomicU64,
@@ -46,6 +26,7 @@ pub struct Storage {
     missed: AtomicU64,
     progress: watch::Sender<Revision>,
     pub(crate) trouble: Trouble,
+    pub(crate) turning: Turning,
     history: History,
 }
 
@@ -60,15 +41,15 @@ pub enum Written {
 }
 
 impl Storage {
-    pub fn new(kv: Arc<dyn Kv>, transform: Box<dyn Transform>) -> Self {
+    pub fn new(kv: Arc<dyn Kv>) -> Self {
         Self {
             kv,
-            transform,
             applied: AtomicU64::new(0),
             called: AtomicU64::new(0),
             missed: AtomicU64::new(0),
             progress: watch::Sender::new(0),
             trouble: Trouble::default(),
+            turning: Turning::default(),
             history: History::default(),
         }
     }
@@ -117,7 +98,7 @@ impl Storage {
     }
 
     /// Waits until the caches have reached a revision that the store has. In vain means that they do not follow.
-    async fn wait_for_written(&self, revision: Revision) -> Result<(), Status> {
+    pub(crate) async fn wait_for_written(&self, revision: Revision) -> Result<(), Status> {
         let waited = self.wait_for(revision).await;
         if waited.is_err() {
             self.missed.fetch_max(revision, Ordering::AcqRel);
@@ -147,9 +128,7 @@ impl Storage {
         let full_key = stored.full_key(key);
         let change = match value {
             None => Change::Delete,
-            Some(Put { value, ttl }) => {
-                Change::Put { value: self.transform.seal(&full_key, value).map_err(Status::internal)?, ttl }
-            }
+            Some(Put { value, ttl }) => Change::Put { value: stored.seal(&full_key, value)?.into_bytes(), ttl },
         };
         let write = Write { key: Bytes::from(full_key), expect, change };
         match self.kv.write(write).await.map_err(|e| store_error(&e))? {
@@ -157,31 +136,16 @@ impl Storage {
                 let _ = self.wait_for_written(revision).await;
                 Ok(Written::Applied(revision))
             }
-            Outcome::Conflict { current } => Ok(Written::Conflict(current.map(|kv| {
-                let revision = kv.mod_revision;
-                Arc::new(self.entry(stored, key, revision, kv.value))
-            }))),
+            Outcome::Conflict { current } => Ok(Written::Conflict(
+                current.map(|kv| Arc::new(stored.open(key, kv.mod_revision, Sealed::stored(kv.value)))),
+            )),
         }
-    }
-
-    /// Makes a cache entry of a stored value. Whatever the value does to its reader, it does to this entry alone.
-    pub fn entry(&self, stored: &Stored, key: &str, revision: Revision, value: Bytes) -> Entry {
-        let read = || {
-            let opened = self.transform.unseal(&stored.full_key(key), value);
-            opened.and_then(|plain| Readable::cut(plain, &stored.select))
-        };
-        let state = match catch_unwind(AssertUnwindSafe(read)) {
-            Ok(Ok(readable)) => State::Readable(readable),
-            Ok(Err(why)) => State::Unreadable(why),
-            Err(_) => State::Unreadable("reading the value failed".to_owned()),
-        };
-        Entry { key: key.into(), revision, state }
     }
 
     /// The cache entry of what a key held: the one that the cache has, if it is the same.
     pub fn entry_of(&self, stored: &Stored, key: &str, held: &KeyValue) -> Arc<Entry> {
         let present = stored.cache.get(key).filter(|present| present.revision == held.mod_revision);
-        present.unwrap_or_else(|| Arc::new(self.entry(stored, key, held.mod_revision, held.value.clone())))
+        present.unwrap_or_else(|| Arc::new(stored.open(key, held.mod_revision, Sealed::stored(held.value.clone()))))
     }
 
     /// Says that the caches hold everything up to a revision.
@@ -203,7 +167,7 @@ pub fn after(key: &[u8]) -> Bytes {
 /// A value to store.
 #[derive(Clone)]
 pub struct Put {
-    pub value: Bytes,
+    pub value: Plain,
     pub ttl: Option<Duration>,
 }
 

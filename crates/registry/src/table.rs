@@ -4,16 +4,17 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use bytes::Bytes;
 use pawl_kinds::Resource;
 use pawl_kv::Revision;
 use pawl_meta::GroupResource;
 use pawl_meta::object::Object;
+use pawl_seal::{Plain, Seals, Transform};
 
 use crate::cache::Cache;
 use crate::decoding::Wanted;
 use crate::joining::Door;
 use crate::messages::Messages;
+use crate::showing;
 
 /// The root of all keys.
 pub const ROOT: &str = "/registry/";
@@ -41,12 +42,18 @@ pub struct Stored {
     pub group_resource: GroupResource,
     /// `/registry/configmaps/`
     pub prefix: String,
+    /// The kind that its objects say they are; anything goes where it is not known.
+    pub(crate) kind: Option<Arc<str>>,
     pub namespaced: bool,
     /// Names of selectable fields.
     pub select: Vec<String>,
     pub cache: Cache,
     pub(crate) door: Door,
     pub(crate) messages: Arc<Messages>,
+    /// Its objects follow from others and are not stored.
+    pub(crate) derived: bool,
+    /// What values pass on their way to and from the store; nothing where nothing is ever sealed.
+    pub(crate) transform: Option<Transform>,
 }
 
 impl Served {
@@ -67,15 +74,15 @@ impl Served {
     }
 
     /// The bytes in which an object is stored.
-    pub(crate) fn stored_form(&self, object: &Object) -> Bytes {
+    pub(crate) fn stored_form(&self, object: &Object) -> Plain {
         let object = &*self.judged_to_stored(object);
         let of = self.resource.stored_type();
         if self.resource.facts.stored_as_json || !of.holds_empties(object) {
-            return crate::encode(object);
+            return Plain::new(crate::encode(object));
         }
         let mut object = object.clone();
         of.drop_empties(&mut object);
-        crate::encode(&object)
+        Plain::new(crate::encode(&object))
     }
 }
 
@@ -99,6 +106,8 @@ pub struct Table {
     /// By the part of the prefix below the root: `configmaps`, `services/specs`.
     by_prefix: HashMap<String, Arc<Stored>>,
     messages: Arc<Messages>,
+    /// The keys that values are sealed with.
+    seals: Option<Seals>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -117,9 +126,14 @@ struct Version {
 }
 
 impl Table {
-    /// A table of these resources, with nothing in their caches as of a revision.
+    /// A table of these resources, with nothing in their caches as of a revision. Nothing is sealed.
     pub fn new(resources: &[Resource], revision: Revision) -> Self {
-        let mut table = Self::default();
+        Self::sealed(resources, revision, None)
+    }
+
+    /// A table of resources, these and those that come later, whose values are sealed with these keys.
+    pub fn sealed(resources: &[Resource], revision: Revision, seals: Option<Seals>) -> Self {
+        let mut table = Self { seals, ..Self::default() };
         table.extend(resources.iter().cloned(), revision);
         table
     }
@@ -218,12 +232,15 @@ impl Table {
         let stored = Arc::new(Stored {
             group_resource: resource.group_resource(),
             prefix: format!("{ROOT}{}/", facts.key),
+            kind: (!facts.kind.is_empty()).then(|| facts.kind.as_str().into()),
             namespaced: facts.namespaced,
             // What users defined is selected by what a version shows.
             select: if facts.custom { Vec::new() } else { facts.select.clone() },
             cache: Cache::new(revision),
             door: Door::default(),
             messages: Arc::clone(&self.messages),
+            derived: facts.group == showing::GROUP && facts.plural == showing::UNREADABLE,
+            transform: self.seals.as_ref().map(|seals| seals.transform(resource.group_resource())),
         });
         if !facts.is_virtual {
             self.by_prefix.insert(facts.key.clone(), Arc::clone(&stored));

@@ -9,9 +9,7 @@ use serde_json::json;
 
 use crate::patch::Patch;
 use crate::pipeline::{Attempt, Pipeline, Present};
-use crate::{
-    Context, CreateRequest, Entry, PatchRequest, Registry, ScaleChange, Sent, Served, State, read_error, scale,
-};
+use crate::{Context, CreateRequest, Entry, PatchRequest, Registry, ScaleChange, Sent, Served, scale};
 
 /// A change to an object.
 pub struct UpdateRequest<'a> {
@@ -131,7 +129,7 @@ impl Registry {
                 }
                 continue;
             };
-            match self.attempt(cx, served, &key, &entry, &mut request).await? {
+            match self.attempt(cx, served, &entry, &mut request).await? {
                 Attempt::Done(entry) => return Ok(Updated { entry, created: false }),
                 Attempt::Again(now) => current = now,
             }
@@ -171,14 +169,10 @@ impl Registry {
         &self,
         cx: &Context,
         served: &Served,
-        key: &str,
         entry: &Arc<Entry>,
         request: &mut UpdateRequest<'_>,
     ) -> Result<Attempt, Status> {
-        let old = match &entry.state {
-            State::Readable(readable) => readable.object(entry.revision),
-            State::Unreadable(why) => return Err(read_error(served, key, why)),
-        };
+        let old = entry.must_be_readable(&served.stored)?.object(entry.revision);
         let shown = served.to_served(&old);
         let new = request.change.make(self, cx, served, Some(&shown))?;
         let mut pipeline = Pipeline {

@@ -11,11 +11,12 @@ use pawl_meta::Status;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::cache::{BATCH_BYTES, BATCH_EVENTS, Event, News, Objects, Scope};
+use crate::cache::{BATCH_BYTES, BATCH_EVENTS, Event, News, Objects, Scope, Turned, View};
 use crate::calls::{Calls, Unheard};
 use crate::entry::{Entry, Selection};
 use crate::storage::{Storage, expired, store_error};
 use crate::table::Stored;
+use crate::unreadable;
 
 /// How many objects are looked at before others get their turn.
 const GLANCE: usize = 4096;
@@ -31,6 +32,9 @@ pub struct WatchRequest {
     pub selection: Selection,
     pub start: WatchStart,
     pub bookmarks: bool,
+    /// Whether what cannot be read is told like everything else, instead of ending the watch: who reads inside of the server
+    /// goes on with what there is.
+    pub tolerant: bool,
 }
 
 /// Where a watch begins.
@@ -69,6 +73,11 @@ pub struct Watcher {
     /// What it was called for up to here has been told; nothing is known before it has caught up once.
     heard: Option<Calls>,
     next_bookmark: Option<Instant>,
+    tolerant: bool,
+    /// What had happened up to here when the watch began.
+    began: Revision,
+    /// The changes of keys that it knows of.
+    turns: u64,
 }
 
 /// The life of a watch.
@@ -102,16 +111,29 @@ impl Watcher {
     pub async fn start(storage: Arc<Storage>, stored: Arc<Stored>, request: WatchRequest) -> Result<Self, Status> {
         // Subscribed first: what is written from here on wakes the watch.
         let news = stored.cache.subscribe(&request.scope);
+        let turns = stored.cache.turns();
+        let view = View { scope: &request.scope, selection: &request.selection, fields: &stored.select };
+        let began = storage.applied();
         let state = match request.start {
             WatchStart::Now => WatchState::Live { cursor: storage.catch_up().await? },
             WatchStart::Initial { at_least, bookmark } => {
                 storage.wait_for(at_least).await?;
                 let applied = if at_least == 0 { storage.applied() } else { storage.catch_up().await? };
-                let (objects, newest) = stored.cache.snapshot();
+                let (objects, closed, newest) = stored.cache.snapshot_with_closed();
                 let from = Bound::Included(request.scope.prefix().into());
+                let closed: Vec<Arc<Entry>> = match request.tolerant {
+                    true => Vec::new(),
+                    false => closed.values().filter(|entry| view.shows(entry)).cloned().collect(),
+                };
+                unreadable::of_many(&stored, &request.scope.prefix(), &closed)?;
                 WatchState::Initial { objects, from, revision: applied.max(newest), bookmark }
             }
+            WatchStart::After(revision) if !matches!(stored.cache.turned_since(revision, &view), Turned::Nothing) => {
+                return Err(expired(revision, began));
+            }
             WatchStart::After(revision) if stored.cache.covers(revision) => WatchState::Live { cursor: revision },
+            // What follows from others has no history in the store.
+            WatchStart::After(revision) if stored.derived => return Err(expired(revision, began)),
             WatchStart::After(revision) => {
                 let hold = match storage.kv().watch(stored.prefix.clone().into(), revision).await {
                     Ok(hold) => Some(hold),
@@ -130,12 +152,20 @@ impl Watcher {
             news,
             heard: None,
             next_bookmark: request.bookmarks.then(|| Instant::now() + BOOKMARK_EVERY),
+            tolerant: request.tolerant,
+            began,
+            turns,
         })
     }
 
     /// The next items; empty once the watch has ended.
     pub async fn next(&mut self) -> Vec<WatchItem> {
         loop {
+            if self.stored.cache.turns() != self.turns
+                && let Some(status) = self.turned()
+            {
+                return self.end(status);
+            }
             let items = match &mut self.state {
                 WatchState::Ended => return Vec::new(),
                 WatchState::Initial { .. } => self.initial().await,
@@ -200,9 +230,9 @@ impl Watcher {
         match read.await {
             Ok(chapter) => {
                 past.failures = 0;
-                let batch = chapter.news(&self.storage, &self.scope, cursor);
+                let batch = chapter.news(&self.scope, cursor);
                 past.cursor = batch.read;
-                self.told(&batch.events)
+                self.told(&batch.events, cursor)
             }
             // History is gone, or cannot be read and never will be.
             Err(Error::Compacted { compacted, .. }) => self.end(expired(cursor, compacted)),
@@ -222,10 +252,52 @@ impl Watcher {
         }
     }
 
-    /// What events look like to this watcher.
-    fn told(&self, events: &[Arc<Event>]) -> Vec<WatchItem> {
-        let see = |event: &Arc<Event>| select(&self.scope, &self.selection, &self.stored.select, event);
-        events.iter().filter_map(see).collect()
+    /// What events look like to this watcher. The first that cannot be told ends the watch.
+    fn told(&mut self, events: &[Arc<Event>], cursor: Revision) -> Vec<WatchItem> {
+        let mut items = Vec::with_capacity(events.len());
+        for event in events {
+            if !event.whole
+                && !self.tolerant
+                && let Some(status) = self.untellable(event, cursor)
+            {
+                items.extend(self.end(status));
+                return items;
+            }
+            items.extend(select(&self.scope, &self.selection, &self.stored.select, event));
+        }
+        items
+    }
+
+    fn view(&self) -> View<'_> {
+        View { scope: &self.scope, selection: &self.selection, fields: &self.stored.select }
+    }
+
+    /// How a watch ends with an event that cannot be read on both sides: with what happened, for who saw it happen; who comes
+    /// from before it has to list again.
+    fn untellable(&self, event: &Event, cursor: Revision) -> Option<Status> {
+        let view = self.view();
+        if !view.shows(&event.entry) && !event.previous.as_ref().is_some_and(|previous| view.shows(previous)) {
+            return None;
+        }
+        let is_told = event.revision > self.began && event.entry.readable().is_none();
+        Some(match is_told {
+            true => unreadable::of_watched(&self.stored, &event.entry, event.deleted),
+            false => expired(cursor, event.revision),
+        })
+    }
+
+    /// How a watch ends when keys changed and with them what can be read of what it looks at.
+    fn turned(&mut self) -> Option<Status> {
+        let turns = self.stored.cache.turns();
+        let status = match self.stored.cache.turned(self.turns, &self.view()) {
+            Turned::Nothing => None,
+            Turned::Object(entry) if entry.readable().is_none() => {
+                Some(unreadable::of_watched(&self.stored, &entry, false))
+            }
+            Turned::Object(_) | Turned::Unknown => Some(expired(self.began, self.storage.applied())),
+        };
+        self.turns = turns;
+        status.filter(|_| !matches!(self.state, WatchState::Ended))
     }
 
     /// The place from which on there may be something to tell, and the calls that say so.
@@ -247,6 +319,7 @@ impl Watcher {
         let applied = self.storage.applied();
         let batch = match self.stored.cache.news(&self.scope, cursor) {
             News::Events(batch) => batch,
+            News::Lost if self.stored.derived => return self.end(expired(cursor, applied)),
             // The client is slow: the store remembers longer than the ring.
             News::Lost => {
                 self.state = WatchState::History(Past::at(cursor));
@@ -258,7 +331,7 @@ impl Watcher {
         if !batch.more {
             self.heard = Some(calls);
         }
-        let items = self.told(&batch.events);
+        let items = self.told(&batch.events, cursor);
         if !items.is_empty() || batch.more {
             return items;
         }

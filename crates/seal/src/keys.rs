@@ -85,14 +85,18 @@ impl Keys {
 
     /// Whether all key services are well, each named by its place as upstream does.
     pub async fn health(&self) -> Result<(), String> {
-        let answers = join_all(self.services.iter().map(|kms| kms.health())).await;
-        let wrong = answers.into_iter().enumerate().filter_map(|(at, answer)| Some((at, answer.err()?)));
+        let wrong =
+            self.health_each().await.into_iter().enumerate().filter_map(|(at, answer)| Some((at, answer.err()?)));
         let wrong: Vec<String> = wrong.map(|(at, error)| format!("kms-provider-{at}: {error}")).collect();
         match wrong.as_slice() {
             [] => Ok(()),
             [one] => Err(one.clone()),
             many => Err(format!("[{}]", many.join(", "))),
         }
+    }
+
+    pub async fn health_each(&self) -> Vec<Result<(), String>> {
+        join_all(self.services.iter().map(|kms| kms.health())).await
     }
 }
 

@@ -25,6 +25,12 @@ pub struct Seals {
     news: Arc<watch::Sender<u64>>,
 }
 
+impl std::fmt::Debug for Seals {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Seals(generation {})", self.shared.generation())
+    }
+}
+
 pub(crate) struct Shared {
     current: ArcSwap<(u64, Arc<Keys>)>,
     generation: AtomicU64,
@@ -140,9 +146,14 @@ impl Seals {
         generation
     }
 
-    /// Whether there are key services at all.
-    pub fn has_services(&self) -> bool {
-        !self.mark().keys.services().is_empty()
+    /// How many key services there are.
+    pub fn services(&self) -> usize {
+        self.mark().keys.services().len()
+    }
+
+    /// The same as [`Seals::health`], for each key service by itself.
+    pub async fn health_each(&self) -> Vec<Result<(), String>> {
+        self.mark().keys.health_each().await
     }
 
     /// Whether all key services are well. What was heard a moment ago is not asked again.

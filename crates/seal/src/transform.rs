@@ -25,6 +25,12 @@ struct Known {
     bound: Arc<Bound>,
 }
 
+impl std::fmt::Debug for Transform {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Transform({})", self.resource)
+    }
+}
+
 /// How far a value was opened at once.
 pub enum Opening {
     Done(Opened),

@@ -176,7 +176,7 @@ mod tests {
         );
         assert_eq!(parse(&["a", "--v=1", "--", "--b", "c"]).unwrap().rest, ["a", "--b", "c"]);
         assert_eq!(parse(&["--data-dir"]).unwrap_err(), "flag needs an argument: --data-dir");
-        assert!(parse(&["--encryption-provider-config=x"]).unwrap_err().contains("not supported yet"));
+        assert!(parse(&["--oidc-issuer-url=x"]).unwrap_err().contains("not supported yet"));
         assert_eq!(parse(&["--kubelet-port=1", "--kubelet-port=2"]).unwrap().warnings.len(), 1);
         assert!(parse(&["serve"]).unwrap().only_flags().is_err());
     }

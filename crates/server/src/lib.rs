@@ -9,12 +9,15 @@ mod certificates;
 mod client_certificates;
 mod descriptors;
 mod documents;
+mod encryption;
 mod error;
 pub mod flags;
 pub mod gates;
 mod guard;
 mod notify;
 mod parent;
+#[cfg(feature = "raw-store")]
+mod raw_store;
 mod reload;
 mod roles;
 mod run;

@@ -9,7 +9,7 @@ use pawl_auth::rbac::Index;
 use pawl_controllers::{Catalogue, Controllers, Handle, Witness};
 use pawl_http::{Api, ApiSettings, Health, Limits, Server, ServerOptions};
 use pawl_kv::Kv;
-use pawl_registry::{Identity, Registry};
+use pawl_registry::Registry;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
@@ -17,10 +17,11 @@ use tokio::task::JoinHandle;
 
 use crate::bootstrap::Places;
 use crate::documents::FromTable;
+use crate::encryption::Encryption;
 use crate::roles;
 use crate::{
-    Error, Settings, access, auditing, bootstrap, certificates, descriptors, guard, notify, parent, reload, seed,
-    stand_in,
+    Error, Settings, access, auditing, bootstrap, certificates, descriptors, encryption, guard, notify, parent, reload,
+    seed, stand_in,
 };
 
 /// A server that answers.
@@ -51,6 +52,8 @@ impl Running {
 /// Starts a server. It listens only once it can answer. A start that is refused leaves nothing behind.
 pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     certificates::check(&settings)?;
+    let metrics = prometheus::Registry::new();
+    let encryption = encryption::start(&settings, &metrics).await?;
     let seed = settings.seed.iter().map(|path| seed::read(path)).collect::<Result<Vec<_>, _>>()?.concat();
     // The port must be known for what points to it; who connects meanwhile waits until the server answers.
     let address = std::net::SocketAddr::new(settings.address, settings.port);
@@ -64,6 +67,8 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let options = pawl_kv_embedded::Options { history: settings.history, sync: settings.sync, ..Default::default() };
     let failed = |source| Error::Store { path: store_dir.clone(), source };
     let store: Arc<dyn Kv> = pawl_kv_embedded::Store::open(&store_dir, options).map_err(failed)?;
+    #[cfg(feature = "raw-store")]
+    crate::raw_store::open(&store).await?;
     // Only the owner of the store makes certificates: a second server on the same directory has been refused by now.
     guard::secrets(&settings)?;
     let identity = certificates::prepare(&settings)?;
@@ -73,6 +78,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         admission: access::admission(&settings, &authorizers)?,
         liens: settings.gates.enabled("InUseProtection"),
         event_ttl: settings.event_ttl,
+        quarantine: settings.quarantine,
         services: pawl_registry::ServiceRanges {
             addresses: pawl_registry::AddressRange { base: settings.service_range.0, bits: settings.service_range.1 },
             node_ports: pawl_registry::PortRange { first: settings.node_ports.0, last: settings.node_ports.1 },
@@ -84,7 +90,9 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let at_rest = pawl_custom::AtRest::default();
     let resources = pawl_custom::with_definitions(builtin.resources(), gates, &at_rest);
     let (registry, revision) =
-        Registry::open(Arc::clone(&store), Box::new(Identity), &resources, registry_settings).await.map_err(failed)?;
+        Registry::open(Arc::clone(&store), encryption.as_ref().map(Encryption::seals), &resources, registry_settings)
+            .await
+            .map_err(failed)?;
     let registry = Arc::new(registry);
     let follower = Arc::clone(&registry);
     let (failing, failed) = oneshot::channel();
@@ -108,13 +116,18 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let roles::Following { tasks: mut followers, lag } =
         roles::follow(&registry, &index).await.map_err(|e| Error::Start(e.to_string()))?;
     followers.push(following);
+    followers.extend(encryption.as_ref().map(|encryption| encryption.follow(&registry)));
     let checked = Arc::clone(&store);
     let caches = Arc::clone(registry.storage());
     let health = Health::new(vec![
         ("etcd", Box::new(move || checked.health().map_err(|e| e.to_string()))),
         ("watch-cache", Box::new(move || caches.following())),
     ]);
-    let health = Arc::new(health.with_readiness("informer-sync", Box::new(move || roles::up_to_date(&lag))));
+    let health = health.with_readiness("informer-sync", Box::new(move || roles::up_to_date(&lag)));
+    let told = Arc::clone(&registry);
+    let health = health.with_remark(Box::new(move || unreadable(&told)));
+    let checks = encryption.iter().flat_map(Encryption::checks);
+    let health = Arc::new(checks.fold(health, |health, (name, check)| health.with_service(name, check)));
     let limits = Limits {
         reading: settings.reading,
         mutating: settings.mutating,
@@ -129,7 +142,9 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         limits,
         version: version(),
         field_validation: settings.gates.enabled("ServerSideFieldValidation"),
+        unsafe_deletion: settings.gates.enabled("AllowUnsafeMalformedObjectDeletion"),
         audit,
+        metrics,
     };
     let documents =
         Box::new(FromTable::new(Arc::clone(&registry), builtin, Arc::clone(&catalogue), settings.advertised()));
@@ -224,6 +239,14 @@ pub async fn serve(settings: Settings, announce: impl FnOnce(&Running)) -> Resul
 /// Returns when there is nobody left to serve for; never, unless that was asked for.
 async fn orphaned(exit_with_parent: bool) {
     if exit_with_parent { parent::ended().await } else { std::future::pending().await }
+}
+
+/// How many objects cannot be read, if there are any.
+fn unreadable(registry: &Registry) -> Option<String> {
+    let table = registry.table();
+    let shown = table.find(pawl_registry::GROUP, "v1", pawl_registry::UNREADABLE)?;
+    let count = shown.stored.cache.len();
+    (count > 0).then(|| format!("{count} objects cannot be read: kubectl get {}", pawl_registry::UNREADABLE))
 }
 
 /// What `/version` says: a version that clients know, with our own in it.

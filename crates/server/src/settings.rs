@@ -43,6 +43,7 @@ pub struct Settings {
     pub authorization_modes: Vec<String>,
     pub service_accounts: ServiceAccounts,
     pub audit: Auditing,
+    pub encryption: Option<Encryption>,
     pub controllers: String,
     pub enable_admission: Vec<String>,
     pub disable_admission: Vec<String>,
@@ -58,6 +59,8 @@ pub struct Settings {
     pub request_timeout: Duration,
     pub min_watch_timeout: Duration,
     pub event_ttl: Duration,
+    /// How long what was removed unread is kept; zero where it is not.
+    pub quarantine: Duration,
     pub history: Duration,
     pub warnings: Vec<String>,
 }
@@ -163,6 +166,7 @@ impl Settings {
                     max_backups: count("audit-log-maxbackup")?,
                 },
             },
+            encryption: encryption(given)?,
             controllers: match given.get("controllers") {
                 Some(_) => given.list("controllers").join(","),
                 None => given.value("controllers").to_owned(),
@@ -181,6 +185,7 @@ impl Settings {
             mutating: count("max-mutating-requests-inflight")?,
             request_timeout: given.duration("request-timeout").map_err(flag)?,
             min_watch_timeout: Duration::from_secs(given.number("min-request-timeout").map_err(flag)?),
+            quarantine: given.duration("quarantine-ttl").map_err(flag)?,
             event_ttl: given.duration("event-ttl").map_err(flag)?,
             history: given.duration("history").map_err(flag)?,
             warnings,
@@ -214,6 +219,25 @@ fn parse<T: std::str::FromStr>(given: &Given, name: &str) -> Result<T, Error> {
     text.parse().map_err(|_| {
         Error::Flag(format!("invalid argument {text:?} for \"--{name}\" flag: failed to parse IP: {text:?}"))
     })
+}
+
+/// How values are encrypted at rest.
+#[derive(Clone, Debug)]
+pub struct Encryption {
+    pub config: PathBuf,
+    /// Whether the file is read again when it changes.
+    pub reload: bool,
+}
+
+fn encryption(given: &Given) -> Result<Option<Encryption>, Error> {
+    let reload = given.switch("encryption-provider-config-automatic-reload").map_err(Error::Flag)?;
+    match given.get("encryption-provider-config").filter(|path| !path.is_empty()) {
+        Some(path) => Ok(Some(Encryption { config: path.into(), reload })),
+        None if reload => Err(Error::Flag(
+            "--encryption-provider-config-automatic-reload must be set with --encryption-provider-config".into(),
+        )),
+        None => Ok(None),
+    }
 }
 
 /// What is older than TLS 1.2 is never spoken, whatever was asked for.

@@ -76,7 +76,7 @@ impl Content {
                         }
                         content.things.push(thing);
                     }
-                    State::Unreadable(_) => {
+                    State::Unreadable(_) | State::Away(_) => {
                         content.unreadable.push(Unreadable { served: Arc::clone(&served), name });
                     }
                 }

@@ -12,8 +12,8 @@ use pawl_kv::Kv;
 use pawl_meta::Status;
 use pawl_meta::object::{Meta, Object};
 use pawl_registry::{
-    AddressRange, Context, CreateRequest, DeleteRequest, Deleted, FieldValidation, Identity, PatchKind, PatchRequest,
-    PortRange, Registry, Sent, Served, ServiceRanges, Settings, User,
+    AddressRange, Context, CreateRequest, DeleteRequest, Deleted, FieldValidation, PatchKind, PatchRequest, PortRange,
+    Registry, Sent, Served, ServiceRanges, Settings, User,
 };
 use serde_json::{Value, json};
 
@@ -59,12 +59,13 @@ impl World {
             admission: Chain::new(vec![Arc::new(NamespaceLifecycle)]),
             liens,
             event_ttl: Duration::ZERO,
+            quarantine: Duration::from_secs(3600),
             services: ServiceRanges {
                 addresses: AddressRange { base: [10, 0, 0, 0].into(), bits: 24 },
                 node_ports: PortRange { first: 30000, last: 32767 },
             },
         };
-        let opened = Registry::open(store, Box::new(Identity), pawl_kinds::builtin(), settings).await;
+        let opened = Registry::open(store, None, pawl_kinds::builtin(), settings).await;
         let (registry, revision) = opened.unwrap();
         let registry = Arc::new(registry);
         let follower = Arc::clone(&registry);

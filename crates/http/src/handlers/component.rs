@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pawl_meta::Status;
-use pawl_registry::{Entry, Page, Readable, State, encode};
+use pawl_registry::{Entry, Page, Plain, Readable, State, encode};
 use serde_json::{Value, json};
 
 use crate::api::Api;
@@ -31,6 +31,6 @@ fn store(api: &Api) -> Result<Entry, Status> {
         "apiVersion": "v1", "kind": "ComponentStatus", "metadata": {"name": NAME}, "conditions": [condition],
     });
     let Value::Object(object) = object else { return Err(Status::internal("no component")) };
-    let readable = Readable::cut(encode(&object), &[]).map_err(Status::internal)?;
+    let readable = Readable::cut(Plain::new(encode(&object)), None, &[]).map_err(Status::internal)?;
     Ok(Entry { key: NAME.into(), revision: 0, state: State::Readable(readable) })
 }

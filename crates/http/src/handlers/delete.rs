@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::Response;
-use pawl_deletion::DeleteOptions;
+use pawl_deletion::{DeleteOptions, IGNORE_READ_ERRORS};
 use pawl_meta::{GroupVersion, Status, go};
 use pawl_registry::{
     BodyError, DeleteRequest, Deleted, Entry, FieldValidation, Opened, Readable, Sent, Served, api_type, open_body,
@@ -16,19 +16,20 @@ use crate::options::delete_query;
 
 pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Result<Response<Body>, Status> {
     let body = api.body(call).await?;
-    let options = read_options(call, &body)?;
+    let options = read_options(api, call, &body)?;
     check_verbs(api, served, call, &options)?;
     call.cx.dry_run = options.dry_run;
     let request = DeleteRequest { namespace: &call.info.namespace, name: &call.info.name, options: &options };
     match api.registry.delete(&call.cx, served, request).await? {
         Deleted::Gone(entry) if !served.resource.facts.returns_deleted => Ok(call.document(&success(served, &entry))),
         Deleted::Gone(entry) | Deleted::Waiting(entry) => api.object(call, served, &entry, 200),
+        Deleted::Removed => Ok(call.document(&removed(served, &call.info.name))),
     }
 }
 
 /// Options that are only for some have verbs of their own.
 pub(crate) fn check_verbs(api: &Api, served: &Served, call: &Call, options: &DeleteOptions) -> Result<(), Status> {
-    if options.ignore_liens {
+    if options.ignore_liens && api.registry.liens_hold() {
         api.access.may_ignore_liens(&call.cx.user, &call.info)?;
     }
     if options.ignore_read_errors {
@@ -38,11 +39,21 @@ pub(crate) fn check_verbs(api: &Api, served: &Served, call: &Call, options: &Del
 }
 
 /// The options in the body joined with those in the query.
-pub(crate) fn read_options(call: &Call, body: &Bytes) -> Result<DeleteOptions, Status> {
+pub(crate) fn read_options(api: &Api, call: &Call, body: &Bytes) -> Result<DeleteOptions, Status> {
     let in_body = if body.is_empty() { Map::new() } else { decode(sent(call, body, FieldValidation::Ignore)?)? };
-    let joined = DeleteOptions::join(&in_body, &delete_query(call)?)?;
+    let mut joined = DeleteOptions::join(&in_body, &delete_query(call)?)?;
+    if !api.unsafe_deletion {
+        joined.remove(IGNORE_READ_ERRORS);
+    }
+    if joined.get(IGNORE_READ_ERRORS) == Some(&json!(true)) {
+        // Whatever becomes of it.
+        call.cx.note(UNSAFE_DELETE, "");
+    }
     DeleteOptions::read(&joined)
 }
+
+/// The annotation of the audit log for who asks to delete what cannot be read.
+const UNSAFE_DELETE: &str = "apiserver.k8s.io/unsafe-delete-ignore-read-error";
 
 fn decode(sent: Sent<'_>) -> Result<Map<String, Value>, Status> {
     let of = api_type("meta.v1.DeleteOptions");
@@ -75,4 +86,15 @@ fn success(served: &Served, entry: &Entry) -> Value {
     details.insert("kind".to_owned(), json!(facts.plural));
     details.extend(uid.map(|uid| ("uid".to_owned(), json!(uid))));
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
+}
+
+fn removed(served: &Served, name: &str) -> Value {
+    let facts = &served.resource.facts;
+    let mut details = Map::new();
+    details.insert("name".to_owned(), json!(name));
+    if !facts.group.is_empty() {
+        details.insert("group".to_owned(), json!(facts.group));
+    }
+    details.insert("kind".to_owned(), json!(facts.kind));
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details, "code": 200})
 }

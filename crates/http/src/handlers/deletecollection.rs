@@ -17,7 +17,7 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &mut Call) -> 
     let accepted = call.accepted;
     let body = api.body(call).await?;
     let list = ListOptions::read(call, served, false)?.list_request();
-    let options = read_options(call, &body)?;
+    let options = read_options(api, call, &body)?;
     if options.ignore_read_errors {
         let mut errors = Errors::new();
         let detail = "is not allowed with DELETECOLLECTION, try again after removing the option";

@@ -4,12 +4,12 @@ use std::time::Instant;
 
 use http::Response;
 use http::header::CONTENT_TYPE;
-use pawl_meta::{Details, Errors, Status};
+use pawl_meta::{Details, Status};
 use pawl_registry::{PatchKind, PatchRequest, Served};
 
 use crate::api::{Api, Call};
 use crate::body::Body;
-use crate::options::{WriteOptions, invalid, manager};
+use crate::options::{WriteOptions, manager};
 
 /// The patches that objects of what users defined take.
 const CUSTOM: &str = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
@@ -18,8 +18,7 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
     let started = Instant::now();
     let kind = kind(served, call)?;
     let body = api.body(call).await?;
-    let options = WriteOptions::read(api, call, "PatchOptions")?;
-    check(kind, &options)?;
+    let options = WriteOptions::of_patch(api, call, kind)?;
     call.cx.dry_run = options.dry_run;
     call.cx.manager = manager(call, &options.field_manager);
     let request = PatchRequest {
@@ -52,16 +51,4 @@ pub(crate) fn kind(served: &Served, call: &Call) -> Result<PatchKind, Status> {
         ))),
         _ => Err(Status::unsupported_media_type("415: Unsupported Media Type").with_details(Details::default())),
     }
-}
-
-/// Apply names its manager; only apply may force.
-pub(crate) fn check(kind: PatchKind, options: &WriteOptions) -> Result<(), Status> {
-    let mut errors = Errors::new();
-    if kind == PatchKind::Apply && options.field_manager.is_empty() {
-        errors.required(&"fieldManager", "is required for apply patch");
-    }
-    if kind != PatchKind::Apply && options.force.is_some() {
-        errors.forbidden(&"force", "may not be specified for non-apply patch");
-    }
-    if errors.is_empty() { Ok(()) } else { Err(invalid("PatchOptions", &errors)) }
 }

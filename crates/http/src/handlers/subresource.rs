@@ -26,6 +26,7 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &mut Call) -> 
         },
         ("invalidobjects", _) => invalid_objects(api, served, call).await,
         ("binding", _) => binding::answer(api, call).await,
+        ("restore", _) => restore(api, served, call).await,
         ("eviction", _) => eviction::answer(api, served, call).await,
         ("token", _) => review::token(api, served, call).await,
         (name, _) => Err(Status::not_implemented(format!("the subresource {name:?} is not served yet"))),
@@ -56,14 +57,16 @@ async fn scale(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Respo
             let replace = *verb == Verb::Update;
             let kind = if replace { None } else { Some(patch::kind(served, call)?) };
             let body = api.body(call).await?;
-            let options = WriteOptions::read(api, call, if replace { "UpdateOptions" } else { "PatchOptions" })?;
+            let options = match kind {
+                Some(kind) => WriteOptions::of_patch(api, call, kind)?,
+                None => WriteOptions::read(api, call, "UpdateOptions")?,
+            };
             call.cx.dry_run = options.dry_run;
             call.cx.manager = manager(call, &options.field_manager);
             let validation = options.field_validation;
             let change = match kind {
                 None => ScaleChange::Replace(update::sent(call, &body, validation)?),
                 Some(kind) => {
-                    patch::check(kind, &options)?;
                     ScaleChange::Patch { kind, body: &body, force: options.force.unwrap_or(false), validation }
                 }
             };
@@ -71,4 +74,13 @@ async fn scale(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Respo
         }
     };
     call.reply(200, Value::Object(scale))
+}
+
+/// Brings back what was removed unread. The answer is what was kept of it.
+async fn restore(api: &Api, served: &Arc<Served>, call: &mut Call) -> Result<Response<Body>, Status> {
+    // Nothing in the body means anything, as in a deletion.
+    api.body(call).await?;
+    call.cx.dry_run = WriteOptions::read(api, call, "CreateOptions")?.dry_run;
+    let entry = api.registry.restore(&call.cx, &call.info.name).await?;
+    api.object(call, served, &entry, 201)
 }

@@ -45,8 +45,8 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Resu
     let content_type = renderer.content_type();
     let source = match api.registry.watch(served, options.watch_request()).await {
         Ok(watcher) => Source::Watcher(watcher),
-        // A version that is gone is told on the stream.
-        Err(status) if status.code == 410 => Source::Error(Some(status)),
+        // A version that is gone, and objects that cannot be read, are told on the stream.
+        Err(status) if status.code == 410 || status.reason == "StorageReadError" => Source::Error(Some(status)),
         Err(status) => return Err(status),
     };
     let labels = Labels::of(&call.target, &call.info);

@@ -4,7 +4,7 @@ use crate::entry::{Readable, State};
 fn entry(key: &str, revision: Revision, bytes: usize) -> Arc<Entry> {
     let filling = "x".repeat(bytes);
     let value = format!(r#"{{"kind":"K","apiVersion":"v1","metadata":{{"name":"{key}"}},"data":"{filling}"}}"#);
-    let readable = Readable::cut(value.into(), &[]).unwrap();
+    let readable = Readable::cut(pawl_seal::Plain::new(value), None, &[]).unwrap();
     Arc::new(Entry { key: key.into(), revision, state: State::Readable(readable) })
 }
 

@@ -25,7 +25,8 @@ async fn stage() -> (Stage, Arc<Faulty>) {
 }
 
 pub async fn watch(registry: &Registry, served: &Served, start: WatchStart) -> Watcher {
-    let request = WatchRequest { scope: Scope::All, selection: Selection::default(), start, bookmarks: false };
+    let request =
+        WatchRequest { scope: Scope::All, selection: Selection::default(), start, bookmarks: false, tolerant: false };
     registry.watch(served, request).await.unwrap()
 }
 
@@ -184,7 +185,11 @@ async fn write_behind(kv: &dyn Kv, stage: &Stage, name: &str, is_there: bool, st
     let held = kv.get(key.clone()).await.unwrap();
     assert_eq!(held.is_some(), is_there);
     let mut value = match &held {
-        Some(held) => serde_json::from_slice(&held.value).unwrap(),
+        // What is stored may be sealed.
+        Some(held) => serde_json::from_slice(&held.value).unwrap_or_else(|_| {
+            let entry = served.stored.cache.get(&format!("n/{name}")).unwrap();
+            serde_json::Value::Object(entry.readable().unwrap().object(entry.revision))
+        }),
         None => {
             let metadata = json!({"name": name, "namespace": "n", "uid": "another"});
             json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata})

@@ -107,6 +107,7 @@ async fn a_watch_of_a_namespace_is_told_its_own_history_only() {
         selection: Default::default(),
         start: WatchStart::After(start),
         bookmarks: false,
+        tolerant: false,
     };
     let mut watcher = stage.registry.watch(&served, request).await.unwrap();
     let waited = tokio::time::timeout(std::time::Duration::from_millis(200), watcher.next()).await;
@@ -122,6 +123,7 @@ async fn a_watch_that_nothing_happened_to_needs_no_history() {
         selection: Default::default(),
         start: WatchStart::Now,
         bookmarks: false,
+        tolerant: false,
     };
     let mut idle = stage.registry.watch(&served, request("idle")).await.unwrap();
     let mut busy = stage.registry.watch(&served, request("large-7")).await.unwrap();

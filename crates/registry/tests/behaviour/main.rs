@@ -13,3 +13,6 @@ mod patches;
 mod pods;
 mod services;
 mod stage;
+
+/// Values are stored as they are.
+const KEYS: stage::Keys = stage::Keys::None;

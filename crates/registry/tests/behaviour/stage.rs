@@ -7,15 +7,17 @@ use pawl_kv::Kv;
 use pawl_meta::Status;
 use pawl_meta::object::Object;
 use pawl_registry::{
-    AddressRange, Context, CreateRequest, DeleteRequest, Entry, FieldValidation, Identity, Interruption, PatchKind,
-    PatchRequest, PortRange, Registry, Sent, Served, ServiceRanges, Settings,
+    AddressRange, Context, CreateRequest, DeleteRequest, Entry, FieldValidation, Interruption, PatchKind, PatchRequest,
+    PortRange, Registry, Sent, Served, ServiceRanges, Settings,
 };
+use pawl_seal::Seals;
 use serde_json::Value;
 
 pub struct Stage {
     pub registry: Arc<Registry>,
     /// Ends with the reason once the registry no longer follows its store.
     pub following: tokio::task::JoinHandle<Interruption>,
+    _keys: Held,
     _directory: tempfile::TempDir,
 }
 
@@ -33,18 +35,30 @@ impl Stage {
 
     /// A registry on a store that lives in a directory.
     pub async fn over(store: Arc<dyn Kv>, directory: tempfile::TempDir) -> Self {
+        let (seals, keys) = hold(directory.path()).await;
+        Self { _keys: keys, ..Self::sealed(store, directory, seals).await }
+    }
+
+    /// A registry whose values are sealed with these keys.
+    pub async fn sealed(store: Arc<dyn Kv>, directory: tempfile::TempDir, seals: Option<Seals>) -> Self {
         let services = ServiceRanges {
             addresses: AddressRange { base: "10.0.0.0".parse().unwrap(), bits: 27 },
             node_ports: PortRange { first: 30000, last: 30049 },
         };
-        let settings =
-            Settings { admission: Chain::default(), liens: true, event_ttl: std::time::Duration::ZERO, services };
-        let (registry, revision) =
-            Registry::open(store, Box::new(Identity), pawl_kinds::builtin(), settings).await.unwrap();
+        let settings = Settings {
+            admission: Chain::default(),
+            liens: true,
+            event_ttl: std::time::Duration::ZERO,
+            services,
+            quarantine: std::time::Duration::from_secs(3600),
+        };
+        let (registry, revision) = Registry::open(store, seals, pawl_kinds::builtin(), settings).await.unwrap();
         let registry = Arc::new(registry);
         let follower = Arc::clone(&registry);
         let following = tokio::spawn(async move { follower.follow(revision).await });
-        Self { registry, following, _directory: directory }
+        let looking = Arc::clone(&registry);
+        tokio::spawn(async move { looking.follow_keys().await });
+        Self { registry, following, _keys: None, _directory: directory }
     }
 
     pub fn served(&self, group: &str, version: &str, plural: &str) -> Arc<Served> {
@@ -102,4 +116,47 @@ pub fn context() -> Context {
 fn shown(served: &Served, entry: &Entry) -> Value {
     let object: Object = served.object_of(entry.readable().unwrap(), entry.revision);
     Value::Object(object)
+}
+
+/// How values are sealed while the suite runs.
+#[derive(Clone, Copy)]
+#[allow(dead_code, reason = "every suite uses one")]
+pub enum Keys {
+    None,
+    /// With a key of our own.
+    Local,
+    /// With keys of a service that takes its time.
+    Slow,
+    /// With keys of a service that is gone as soon as everything has begun.
+    Gone,
+}
+
+type Held = Option<pawl_seal::testing::Plugin>;
+
+async fn hold(directory: &std::path::Path) -> (Option<Seals>, Held) {
+    use serde_json::json;
+    let mut plugin = pawl_seal::testing::Plugin::new(&directory.join("kms.sock"));
+    let service = || json!({"kms": {"apiVersion": "v2", "name": "vault", "endpoint": plugin.endpoint()}});
+    let local =
+        json!({"aesgcm": {"keys": [{"name": "key1", "secret": "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="}]}});
+    let sealing = match crate::KEYS {
+        Keys::None => return (None, None),
+        Keys::Local => local,
+        Keys::Slow | Keys::Gone => service(),
+    };
+    plugin.start();
+    let text = json!({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "EncryptionConfiguration",
+        "resources": [{"resources": ["*.*"], "providers": [sealing, {"identity": {}}]}]});
+    let config = pawl_seal::Config::parse("config", text.to_string().as_bytes(), true).unwrap();
+    let metrics = pawl_seal::Metrics::register(&prometheus::Registry::new(), "here").unwrap();
+    // Some tests let hours pass.
+    let confirmed = std::time::Duration::from_secs(100 * 3600);
+    let pace = pawl_seal::Pace { confirmed, ..pawl_seal::Pace::default() };
+    let seals = Seals::start(&config, pace, metrics).await.unwrap();
+    match crate::KEYS {
+        Keys::Slow => plugin.delay(std::time::Duration::from_millis(300)),
+        Keys::Gone => plugin.kill(),
+        Keys::None | Keys::Local => {}
+    }
+    (Some(seals), Some(plugin))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pawl_registry::{AddressRange, Identity, PortRange, ServiceRanges, Settings};
+use pawl_registry::{AddressRange, PortRange, ServiceRanges, Settings};
 
 use super::*;
 
@@ -16,10 +16,10 @@ async fn registry(directory: &std::path::Path) -> Arc<Registry> {
         admission: pawl_admission::Chain::default(),
         liens: true,
         event_ttl: std::time::Duration::ZERO,
+        quarantine: std::time::Duration::ZERO,
         services,
     };
-    let (registry, revision) =
-        Registry::open(store, Box::new(Identity), pawl_kinds::builtin(), settings).await.unwrap();
+    let (registry, revision) = Registry::open(store, None, pawl_kinds::builtin(), settings).await.unwrap();
     let registry = Arc::new(registry);
     let follower = Arc::clone(&registry);
     tokio::spawn(async move { follower.follow(revision).await });

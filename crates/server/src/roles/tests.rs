@@ -6,8 +6,7 @@ use pawl_auth::{Attributes, Authorizer, User};
 use pawl_kinds::Resource;
 use pawl_meta::object::Object;
 use pawl_registry::{
-    AddressRange, Change, Context, CreateRequest, DeleteRequest, Identity, PortRange, ServiceRanges, Settings,
-    UpdateRequest,
+    AddressRange, Change, Context, CreateRequest, DeleteRequest, PortRange, ServiceRanges, Settings, UpdateRequest,
 };
 use serde_json::json;
 
@@ -20,8 +19,8 @@ async fn registry(directory: &std::path::Path, resources: &[Resource]) -> Arc<Re
         node_ports: PortRange { first: 30000, last: 32767 },
     };
     let admission = pawl_admission::Chain::default();
-    let settings = Settings { admission, liens: true, event_ttl: Duration::ZERO, services };
-    let (registry, revision) = Registry::open(store, Box::new(Identity), resources, settings).await.unwrap();
+    let settings = Settings { admission, liens: true, event_ttl: Duration::ZERO, services, quarantine: Duration::ZERO };
+    let (registry, revision) = Registry::open(store, None, resources, settings).await.unwrap();
     let registry = Arc::new(registry);
     let follower = Arc::clone(&registry);
     tokio::spawn(async move { follower.follow(revision).await });
