@@ -58,6 +58,11 @@ pub struct Stored {
 }
 
 impl Served {
+    /// Whether objects are stored in this version.
+    pub fn is_stored_version(&self) -> bool {
+        self.api_version == *self.stored_version
+    }
+
     fn is_named_as(&self, other: &Self) -> bool {
         let (own, other) = (&self.resource.facts, &other.resource.facts);
         own.plural == other.plural && own.group == other.group && own.version == other.version
