@@ -1,7 +1,9 @@
 //! The table of commands: it feeds dispatch, help, completion, the manual pages and the tests.
 
 mod assets;
+mod check;
 mod etcd;
+mod rewrite;
 mod run;
 mod serve;
 
@@ -42,6 +44,22 @@ pub const COMMANDS: &[Command] = &[
                is not 0. Flags of 'pawl serve' are understood too.\n",
         flags: &[run::FLAGS, FLAGS],
         run: run::run,
+    },
+    Command {
+        name: "check",
+        about: "say what an encryption configuration would make unreadable",
+        arguments: "",
+        more: "Asks the server if one runs, else reads the files. The exit code is 1 when there is something.\n",
+        flags: &[check::FLAGS],
+        run: check::run,
+    },
+    Command {
+        name: "rewrite",
+        about: "seal everything anew that another key would seal today",
+        arguments: "",
+        more: "Safe while others write, and to be repeated: what is done stays done.\n",
+        flags: &[rewrite::FLAGS],
+        run: rewrite::run,
     },
     Command {
         name: "assets",

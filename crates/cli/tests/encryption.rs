@@ -48,13 +48,13 @@ fn secret(name: &str) -> Value {
     json!({"metadata": {"name": name}, "stringData": {"password": "plain-as-day"}})
 }
 
-/// Whether a text is anywhere in the files of a server.
+/// Whether a text is anywhere in the files of a server. Some of them may go meanwhile.
 fn on_disk(directory: &Path, text: &[u8]) -> bool {
     std::fs::read_dir(directory).unwrap().any(|entry| {
         let path = entry.unwrap().path();
         match path.is_dir() {
             true => on_disk(&path, text),
-            false => std::fs::read(&path).unwrap().windows(text.len()).any(|at| at == text),
+            false => std::fs::read(&path).unwrap_or_default().windows(text.len()).any(|at| at == text),
         }
     })
 }
@@ -211,4 +211,141 @@ impl Running {
         };
         server.until(counted).await.unwrap_or_else(|why| panic!("{why}"));
     }
+}
+
+fn command(place: &Place, arguments: &[&str]) -> (Option<i32>, String) {
+    let data = format!("--data-dir={}", place.data().display());
+    let output = server::pawl().args(arguments).arg(data).output().unwrap();
+    let told = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&told).into_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_configuration_would_lose_is_said_beforehand() {
+    let running = start(&json!([keys("aesgcm", &["one"]), {"identity": {}}]), &["--controllers=-*"]).await;
+    running.admin.post(SECRETS, &secret("a")).await.unwrap().expect(201);
+    let other = running.place.path("other.yaml");
+    let flag = format!("--encryption-provider-config={}", other.display());
+    let check = |place: &Place| command(place, &["check", &flag]);
+    write(&other, &json!([keys("aesgcm", &["two", "one"]), {"identity": {}}]));
+    assert_eq!(check(&running.place), (Some(0), "every object can be read with this configuration\n".to_owned()));
+    write(&other, &json!([keys("aesgcm", &["two"]), {"identity": {}}]));
+    let (code, told) = check(&running.place);
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("secrets: 1 objects could not be read"), "{told}");
+    running.admin.get(&format!("{SECRETS}/a")).await.unwrap().expect(200);
+    std::fs::write(&other, "resources: [").unwrap();
+    let (code, told) = check(&running.place);
+    assert!(code == Some(1) && told.contains("error decoding encryption provider configuration file"), "{told}");
+    // The same without a server.
+    let Running { place, server, .. } = running;
+    server.stop().await;
+    write(&other, &json!([keys("aesgcm", &["two"]), {"identity": {}}]));
+    let (code, told) = check(&place);
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("secrets: 1 objects could not be read"), "{told}");
+    write(&other, &json!([keys("aesgcm", &["two", "one"]), {"identity": {}}]));
+    assert_eq!(check(&place).0, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_is_sealed_anew_and_nothing_plain_stays_behind() {
+    let mut running = start(&json!([{"identity": {}}]), &[RELOAD, "--controllers=-*", "--history=1s"]).await;
+    for i in 0..50 {
+        running.admin.post(SECRETS, &secret(&format!("s{i}"))).await.unwrap().expect(201);
+    }
+    let encoded = BASE64.encode("plain-as-day");
+    assert!(on_disk(&running.place.data(), encoded.as_bytes()), "that is how it is told that it works");
+    write(&running.place.path("encryption.yaml"), &json!([keys("secretbox", &["one"]), {"identity": {}}]));
+    running.until_metric("apiserver_encryption_config_controller_automatic_reloads_total{", "status=\"success\"").await;
+    let (code, told) = command(&running.place, &["rewrite", "--forget-history"]);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("objects sealed anew, 0 to go"), "{told}");
+    let (_, again) = command(&running.place, &["rewrite"]);
+    assert!(again.starts_with("0 objects sealed anew, 0 to go"), "{again}");
+    // Only what is sealed is read from now on.
+    write(&running.place.path("encryption.yaml"), &json!([keys("secretbox", &["one"])]));
+    let flag = flag(&running.place);
+    let mut running = running.restart(&[&flag, "--controllers=-*", "--history=1s"]).await;
+    let list = running.admin.get(SECRETS).await.unwrap().expect(200);
+    assert_eq!(list["items"].as_array().unwrap().len(), 50);
+    // The first write begins a new segment, and the old one goes.
+    running.admin.post("/api/v1/namespaces", &json!({"metadata": {"name": "m"}})).await.unwrap().expect(201);
+    let data = running.place.data();
+    let wiped = async || match on_disk(&data, encoded.as_bytes()) {
+        false => Ok(()),
+        true => Err("there is still something plain on the disk".into()),
+    };
+    running.server.until(wiped).await.unwrap();
+    running.stop().await;
+}
+
+/// Three providers in turn, many writers and readers, and a server that is killed in between: no wrong answer, no lost write.
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_rotate_under_load() {
+    const OBJECTS: usize = 200;
+    const WRITERS: usize = 8;
+    let rotation = [
+        json!([keys("aesgcm", &["one"]), {"identity": {}}]),
+        json!([keys("secretbox", &["two"]), keys("aesgcm", &["one"])]),
+        json!([keys("aescbc", &["three"]), keys("secretbox", &["two"]), keys("aesgcm", &["one"])]),
+        json!([keys("aesgcm", &["four"]), keys("aescbc", &["three"])]),
+    ];
+    let mut running = start(&rotation[0], &[RELOAD, "--controllers=-*", "--history=1s"]).await;
+    let file = running.place.path("encryption.yaml");
+    for i in 0..OBJECTS {
+        running.admin.post(SECRETS, &secret(&format!("s{i}"))).await.unwrap().expect(201);
+    }
+    // What was acknowledged, by object.
+    let mut acknowledged = vec![0_u64; OBJECTS];
+    let flag = flag(&running.place);
+    for (turn, providers) in rotation.iter().enumerate().skip(1) {
+        write(&file, providers);
+        let work = (0..WRITERS).map(|writer| {
+            let client = running.place.client(server::Protocol::Http2);
+            let mine: Vec<(usize, u64)> =
+                acknowledged.iter().copied().enumerate().filter(|(i, _)| i % WRITERS == writer).collect();
+            tokio::spawn(async move {
+                let mut done = Vec::new();
+                for (i, before) in mine {
+                    let path = format!("{SECRETS}/s{i}");
+                    let read = client.get(&path).await.unwrap().expect(200);
+                    let count =
+                        read["metadata"]["annotations"]["count"].as_str().map_or(0, |text| text.parse().unwrap());
+                    assert_eq!(count, before, "an acknowledged write is there");
+                    let patch = json!({"metadata": {"annotations": {"count": (before + 1).to_string()}}});
+                    client.merge(&path, &patch).await.unwrap().expect(200);
+                    done.push((i, before + 1));
+                }
+                done
+            })
+        });
+        for written in futures::future::join_all(work).await {
+            written.unwrap().into_iter().for_each(|(i, count)| acknowledged[i] = count);
+        }
+        let (code, told) = command(&running.place, &["rewrite", "--forget-history"]);
+        assert_eq!(code, Some(0), "{told}");
+        if turn == 2 {
+            let Running { mut place, server, .. } = running;
+            server.kill();
+            let server = place.start_flagged(&[&flag, RELOAD, "--controllers=-*", "--history=1s"]).await;
+            let admin = place.client(server::Protocol::Http2);
+            running = Running { place, server, admin };
+        }
+    }
+    let flags = [flag.as_str(), RELOAD, "--controllers=-*", "--history=1s"];
+    let mut running = running.restart(&flags).await;
+    let list = running.admin.get(SECRETS).await.unwrap().expect(200);
+    let items = list["items"].as_array().unwrap();
+    assert_eq!(items.len(), OBJECTS);
+    assert!(items.iter().all(|item| item["metadata"]["annotations"]["count"] == "3"), "{list}");
+    running.admin.post("/api/v1/namespaces", &json!({"metadata": {"name": "m"}})).await.unwrap().expect(201);
+    let data = running.place.data();
+    let encoded = BASE64.encode("plain-as-day");
+    let wiped = async || match on_disk(&data, encoded.as_bytes()) {
+        false => Ok(()),
+        true => Err("there is still something plain on the disk".into()),
+    };
+    running.server.until(wiped).await.unwrap();
+    running.stop().await;
 }

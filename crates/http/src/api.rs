@@ -1,5 +1,6 @@
 //! The way of a request: one ordered chain of filters, then the handler of its verb.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use http::header::HeaderValue;
 use http::{HeaderMap, HeaderName, Method, Request, Response};
 use http_body_util::{BodyExt, Limited};
@@ -110,7 +112,12 @@ pub struct ApiSettings {
     pub audit: Option<Arc<Audit>>,
     /// Where other parts of the server have made their metrics known.
     pub metrics: prometheus::Registry,
+    pub check_encryption: CheckEncryption,
 }
+
+/// Says how many objects of which resources the encryption configuration in a file would make unreadable.
+pub type CheckEncryption =
+    Box<dyn Fn(std::path::PathBuf) -> BoxFuture<'static, Result<BTreeMap<String, usize>, String>> + Send + Sync>;
 
 /// Everything that answering a request needs.
 pub struct Api {
@@ -125,6 +132,7 @@ pub struct Api {
     pub field_validation: bool,
     /// Whether what cannot be read may be deleted: the gate `AllowUnsafeMalformedObjectDeletion`.
     pub unsafe_deletion: bool,
+    pub check_encryption: CheckEncryption,
     pub audit: Option<Arc<Audit>>,
     pub(crate) places: Places,
 }
@@ -161,7 +169,16 @@ pub(crate) enum Arriving {
 
 impl Api {
     pub fn new(registry: Arc<Registry>, access: Access, documents: Box<dyn Documents>, settings: ApiSettings) -> Self {
-        let ApiSettings { health, limits, version, field_validation, unsafe_deletion, audit, metrics } = settings;
+        let ApiSettings {
+            health,
+            limits,
+            version,
+            field_validation,
+            unsafe_deletion,
+            audit,
+            metrics,
+            check_encryption,
+        } = settings;
         let metrics = Metrics::new(metrics, &version);
         if let Some(audit) = &audit {
             // There is one log, so this is the only such metric.
@@ -178,6 +195,7 @@ impl Api {
             version,
             field_validation,
             unsafe_deletion,
+            check_encryption,
             audit,
         }
     }

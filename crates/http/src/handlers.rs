@@ -10,6 +10,7 @@ pub mod eviction;
 pub mod get;
 pub mod list;
 mod node;
+mod own;
 pub mod patch;
 pub mod review;
 pub mod subresource;

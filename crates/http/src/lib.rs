@@ -22,7 +22,7 @@ mod target;
 mod watchman;
 
 pub use access::Access;
-pub use api::{Api, ApiSettings, Blob, Documents, Limits, Peer};
+pub use api::{Api, ApiSettings, Blob, CheckEncryption, Documents, Limits, Peer};
 pub use audit::Audit;
 pub use body::Body;
 pub use connection::{Server, ServerOptions};

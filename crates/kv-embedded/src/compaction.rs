@@ -2,7 +2,7 @@
 //!
 //! Owns the thread of the chores: it writes snapshots, removes segments, makes the spare segment. It works on a snapshot
 //! of the index, so writers go on beside it. A snapshot is written only when it frees about as much log as it takes
-//! itself, and when there is room for it; the newest segment always stays. What fails is tried again, and leaves nothing
+//! itself (or frees what was to be forgotten), and when there is room for it; the newest segment always stays. What fails is tried again, and leaves nothing
 //! behind.
 
 use std::io;
@@ -211,7 +211,8 @@ fn judge<'a>(
         if !(is_old || is_forgotten || is_excess) {
             break;
         }
-        too_much |= is_excess;
+        // What somebody asked to be forgotten goes whatever it costs: it may be a secret.
+        too_much |= is_excess || segment.first_revision <= facts.compacted;
         total -= segment.end;
         count += 1;
         if segment.next_revision <= facts.snapshot + 1 {
@@ -293,6 +294,7 @@ mod tests {
         let ten = keep(Duration::from_secs(10));
         check(&ten, Facts { compacted: 25, ..FACTS }, Verdict::SnapshotThenRemove, None);
         check(&ten, Facts { compacted: 25, snapshot: 99, ..FACTS }, Verdict::Remove, Some(22));
+        check(&ten, Facts { compacted: 25, live_bytes: 1 << 20, ..FACTS }, Verdict::SnapshotThenRemove, None);
     }
 
     #[test]

@@ -248,6 +248,9 @@ impl Cache {
             .collect();
         for (key, entry) in objects.iter().filter(|(key, _)| !fed.contains(*key)) {
             inner.objects.insert(Arc::clone(key), Arc::clone(entry));
+            if entry.readable().is_none() {
+                inner.closed.insert(Arc::clone(key), Arc::clone(entry));
+            }
         }
         inner.newest = inner.newest.max(revision);
         true

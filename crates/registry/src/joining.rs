@@ -49,6 +49,11 @@ impl Registry {
             for stored in &fresh {
                 self.storage().fill(stored).await?;
             }
+            if fresh.iter().any(|stored| !stored.cache.closed().is_empty()) {
+                self.storage().show(&self.table(), self.storage().applied());
+                // Who has their keys may have to be asked.
+                self.storage().turning.ask();
+            }
         }
         let mut table = (*self.table()).clone();
         table.exchange(names, resources, self.storage().applied());

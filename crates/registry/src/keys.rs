@@ -87,14 +87,12 @@ impl Registry {
         }
     }
 
-    /// How many objects of which resources would not be readable any more with other keys.
-    pub fn lost_with(&self, other: &Mark) -> BTreeMap<String, usize> {
-        let Some(keys) = &self.keys else { return BTreeMap::new() };
-        let now = keys.seals.mark();
+    /// How many objects of which resources would not be readable any more with other keys than those in use.
+    pub fn lost_with(&self, now: &Mark, other: &Mark) -> BTreeMap<String, usize> {
         let mut lost = BTreeMap::new();
         for stored in self.table().stored() {
             let resource = &stored.group_resource;
-            let touched = other.since(&now, resource);
+            let touched = other.since(now, resource);
             if touched.lost.is_empty() {
                 continue;
             }

@@ -28,6 +28,7 @@ mod pipeline;
 mod quarantine;
 mod removing;
 mod rendering;
+mod resealing;
 mod rewrite;
 mod scale;
 mod showing;
@@ -66,6 +67,7 @@ pub use messages::Messages;
 pub use metadata::validate_embedded;
 pub use patch::{PatchKind, PatchRequest};
 pub use pawl_seal::Plain;
+pub use resealing::Resealed;
 pub use scale::ScaleChange;
 pub use showing::{GROUP, QUARANTINED, UNREADABLE};
 pub use storage::Storage;
@@ -85,6 +87,19 @@ pub struct Settings {
     pub services: ServiceRanges,
     /// How long what was removed unread is kept; zero where it is not.
     pub quarantine: std::time::Duration,
+}
+
+impl Settings {
+    /// For who only reads.
+    pub fn reading() -> Self {
+        let nowhere = std::net::IpAddr::from([0, 0, 0, 0]);
+        let services = ServiceRanges {
+            addresses: AddressRange { base: nowhere, bits: 32 },
+            node_ports: PortRange { first: 0, last: 0 },
+        };
+        let zero = std::time::Duration::ZERO;
+        Self { admission: Chain::default(), liens: true, event_ttl: zero, services, quarantine: zero }
+    }
 }
 
 /// Everything that is stored, and the way to it.

@@ -33,6 +33,12 @@ const PLACE: [&str; 4] = ["resource", "namespace", "name", "resourceVersion"];
 
 /// The resources of the group.
 pub(crate) fn resources() -> Vec<Resource> {
+    let mut resources: Vec<Resource> = deeds().chain(stored()).collect();
+    resources.sort_by(|one, other| one.facts.plural.cmp(&other.facts.plural));
+    resources
+}
+
+fn stored() -> Vec<Resource> {
     vec![
         resource(
             QUARANTINED,
@@ -54,6 +60,25 @@ pub(crate) fn resources() -> Vec<Resource> {
             Vec::new(),
         ),
     ]
+}
+
+/// What is done or answered on a POST, and not stored.
+fn deeds() -> impl Iterator<Item = Resource> {
+    [("rewrites", "Rewrite", "rewrite"), ("encryptionchecks", "EncryptionCheck", "encryptioncheck")].into_iter().map(
+        |(plural, kind, singular)| {
+            let facts = Facts {
+                group: GROUP.to_owned(),
+                version: VERSION.to_owned(),
+                kind: kind.to_owned(),
+                plural: plural.to_owned(),
+                singular: singular.to_owned(),
+                verbs: vec!["create".to_owned()],
+                is_virtual: true,
+                ..Facts::default()
+            };
+            Resource { facts, behaviour: Arc::new(Told::new(Type::any(kind), &[])) }
+        },
+    )
 }
 
 fn resource(

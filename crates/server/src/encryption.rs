@@ -1,9 +1,11 @@
 //! Encryption at rest, as a server uses it: the configuration at the start, its changes, and how key services are.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pawl_http::Check;
+use pawl_http::{Check, CheckEncryption};
 use pawl_registry::Registry;
 use pawl_seal::{Candidate, Config, HEALTH_CHECK, Metrics, Pace, Seals};
 use prometheus::{IntGaugeVec, Opts};
@@ -63,7 +65,7 @@ impl Encryption {
         tokio::spawn(async move {
             let reloading = async {
                 match reload {
-                    true => seals.follow(config, |candidate| review(&registry, &losses, candidate)).await,
+                    true => seals.follow(config, |candidate| review(&registry, &seals, &losses, candidate)).await,
                     false => std::future::pending().await,
                 }
             };
@@ -92,10 +94,31 @@ impl Encryption {
     }
 }
 
+/// What answers who wants to know beforehand what a configuration would make unreadable.
+pub fn checker(registry: &Arc<Registry>, encryption: Option<&Encryption>) -> CheckEncryption {
+    let (registry, seals) = (Arc::clone(registry), encryption.map(Encryption::seals));
+    Box::new(move |path| Box::pin(check(Arc::clone(&registry), seals.clone(), path)))
+}
+
+async fn check(
+    registry: Arc<Registry>,
+    seals: Option<Seals>,
+    path: PathBuf,
+) -> Result<BTreeMap<String, usize>, String> {
+    let config = Config::load(&path, true).map_err(|why| why.to_string())?;
+    let seals = match seals {
+        Some(seals) => seals,
+        // Nothing is sealed so far.
+        None => Seals::none(Metrics::register(&prometheus::Registry::new(), "").map_err(|why| why.to_string())?),
+    };
+    let candidate = seals.prepare(&config).await.map_err(|why| why.to_string())?;
+    Ok(registry.lost_with(&seals.mark(), candidate.mark()))
+}
+
 /// Says what will not be readable any more, before it is so.
-async fn review(registry: &Registry, losses: &IntGaugeVec, candidate: Candidate) -> Candidate {
+async fn review(registry: &Registry, seals: &Seals, losses: &IntGaugeVec, candidate: Candidate) -> Candidate {
     losses.reset();
-    for (resource, count) in registry.lost_with(candidate.mark()) {
+    for (resource, count) in registry.lost_with(&seals.mark(), candidate.mark()) {
         tracing::error!(resource, count, "the new encryption configuration makes objects unreadable");
         losses.with_label_values(&[resource.as_str()]).set(i64::try_from(count).unwrap_or(i64::MAX));
     }

@@ -3,6 +3,7 @@
 //! The parts meet only here. Nothing in this crate answers a request or decides about an object.
 
 mod access;
+mod asking;
 mod auditing;
 mod bootstrap;
 mod certificates;
@@ -24,12 +25,14 @@ mod run;
 mod seed;
 mod settings;
 mod stand_in;
+mod storing;
 
 pub use error::Error;
 pub use pawl_meta::nearest::nearest;
 pub use run::{Running, serve, start, version};
 pub use settings::Settings;
 pub use stand_in::{ETCD_VERSION, StandIn};
+pub use storing::{check_encryption, rewrite};
 
 /// The target of the line that is logged for each request.
 pub const REQUESTS: &str = pawl_http::REQUESTS;

@@ -145,6 +145,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         unsafe_deletion: settings.gates.enabled("AllowUnsafeMalformedObjectDeletion"),
         audit,
         metrics,
+        check_encryption: encryption::checker(&registry, encryption.as_ref()),
     };
     let documents =
         Box::new(FromTable::new(Arc::clone(&registry), builtin, Arc::clone(&catalogue), settings.advertised()));

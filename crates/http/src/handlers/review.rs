@@ -16,6 +16,9 @@ use crate::body::Body;
 use crate::options::{WriteOptions, manager};
 
 pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Result<Response<Body>, Status> {
+    if served.resource.facts.group == pawl_registry::GROUP {
+        return super::own::answer(api, served, call).await;
+    }
     if served.resource.facts.plural == "bindings" {
         return super::binding::answer(api, call).await;
     }

@@ -1,6 +1,7 @@
 //! Keys that change under a registry: what can be read follows, in reads, lists and watches, as after a restart.
 #![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
+mod model;
 #[path = "../behaviour/stage.rs"]
 #[allow(dead_code, reason = "the suite uses the rest")]
 mod stage;
@@ -118,9 +119,24 @@ impl World {
         self.store.get(key.into()).await.unwrap().unwrap().value.to_vec()
     }
 
+    /// What a value looks like in the store.
+    fn seal(&self, key: &str, value: &[u8]) -> bytes::Bytes {
+        let transform = self.seals.transform(self.secrets.stored.group_resource.clone());
+        transform.seal(key, &pawl_seal::Plain::new(value.to_vec())).unwrap().into_bytes()
+    }
+
     fn registry(&self) -> &Registry {
         &self.stage.registry
     }
+}
+
+/// Stores bytes, whatever is there.
+async fn put(world: &World, key: &str, value: &'static [u8]) {
+    let key = bytes::Bytes::copy_from_slice(key.as_bytes());
+    let held = world.store.get(key.clone()).await.unwrap();
+    let expect = held.map_or(Expect::Absent, |held| Expect::Revision(held.mod_revision));
+    let change = Change::Put { value: value.into(), ttl: None };
+    world.store.write(Write { key, expect, change }).await.unwrap();
 }
 
 async fn eventually(what: &str, check: impl AsyncFn() -> bool) {
@@ -151,7 +167,9 @@ async fn end(watcher: &mut Watcher) -> Status {
 }
 
 fn labels(text: &str) -> Selection {
-    Selection { labels: pawl_meta::selector::LabelSelector::parse(text).unwrap(), ..Selection::default() }
+    let mut selection = Selection::default();
+    selection.labels = pawl_meta::selector::LabelSelector::parse(text).unwrap();
+    selection
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -180,7 +198,7 @@ async fn a_key_that_is_gone_takes_what_it_sealed_and_brings_it_back() {
     world.create("a").await;
     let candidate = config(&["secrets"], json!([aesgcm(&[("two", 2)])]));
     let candidate = world.seals.prepare(&candidate).await.unwrap();
-    assert_eq!(world.registry().lost_with(candidate.mark()), [("secrets".to_owned(), 1)].into());
+    assert_eq!(world.registry().lost_with(&world.seals.mark(), candidate.mark()), [("secrets".to_owned(), 1)].into());
     let before = world.stage.get(&world.secrets, "a").await.unwrap();
     let mut open = world.watch(WatchStart::Now).await.unwrap();
     world.seals.install(candidate);
@@ -315,4 +333,37 @@ async fn a_key_service_that_takes_its_time_stalls_nobody_else() {
     assert_eq!(other.code("a").await, 503, "nobody waited for the answer");
     plugin.delay(Duration::ZERO);
     other.until("a", 200).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_replaced_meanwhile_is_not_removed() {
+    use pawl_deletion::DeleteOptions;
+    let world = World::new(json!([aesgcm(&[("one", 1)])])).await;
+    let key = world.secrets.stored.full_key("n/a");
+    let options = DeleteOptions { ignore_read_errors: true, ..DeleteOptions::default() };
+    for _ in 0..20 {
+        put(&world, &key, b"damaged").await;
+        world.until("a", 500).await;
+        // Somebody mends it at the same time: one of both wins, and nothing is lost.
+        let cx = context();
+        let request = pawl_registry::DeleteRequest { namespace: "n", name: "a", options: &options };
+        let mended = br#"{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a","namespace":"n","uid":"1"}}"#;
+        let plain = World::seal(&world, &key, mended);
+        let (removed, ()) =
+            tokio::join!(world.registry().delete(&cx, &world.secrets, request), replace(&world, &key, plain));
+        match removed {
+            Ok(_) => {}
+            Err(status) => assert!(matches!(status.code, 409 | 422), "{status}"),
+        }
+        let left = world.store.get(bytes::Bytes::from(key.clone())).await.unwrap();
+        assert!(left.is_none_or(|left| left.value.starts_with(b"k8s:enc:")), "what was mended is there, or nothing");
+    }
+}
+
+/// Puts a value in the place of another, if that is there still.
+async fn replace(world: &World, key: &str, value: bytes::Bytes) {
+    let key = bytes::Bytes::copy_from_slice(key.as_bytes());
+    let Some(held) = world.store.get(key.clone()).await.unwrap() else { return };
+    let change = Change::Put { value, ttl: None };
+    world.store.write(Write { key, expect: Expect::Revision(held.mod_revision), change }).await.unwrap();
 }
