@@ -390,9 +390,8 @@ pub(crate) fn reset_fields(served: &Served, subresource: &str) -> FieldSet<'stat
     };
     let fields = served.resource.object_type().as_ref().object().into_iter().flat_map(ObjectRef::fields);
     let fields = fields.map(|field| &*field.get().name);
-    // Of what users defined metadata does not change through a subresource.
-    let stays = |name: &str| matches!(name, "kind" | "apiVersion") || (name == "metadata" && !facts.custom);
-    let paths = fields.filter(|name| !is_owned(name) && !stays(name)).map(str::to_owned);
+    let paths = fields.filter(|name| !is_owned(name) && !matches!(*name, "metadata" | "kind" | "apiVersion"));
+    let paths = paths.map(str::to_owned);
     // Nobody comes to own through a subresource what it leaves as it was.
     let kept: &[String] = if subresource == "status" { &facts.status_keeps } else { &[] };
     let metadata = kept.iter().map(|field| match field.as_str() {
