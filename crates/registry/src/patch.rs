@@ -141,6 +141,10 @@ impl Registry {
         intent: Object,
         old: Option<&Object>,
     ) -> Result<Object, Status> {
+        // What is there has its name already.
+        if old.is_none() && intent.name().is_empty() {
+            return Err(nameless(request.name));
+        }
         if old.is_none() && !intent.uid().is_empty() {
             let why = format!(
                 "uid mismatch: the provided object specified uid {}, and no existing object was found",
@@ -364,9 +368,6 @@ fn read_intent(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Res
             version.version,
             field("kind")
         )));
-    }
-    if intent.name().is_empty() {
-        return Err(nameless(request.name));
     }
     Ok(intent)
 }
