@@ -141,6 +141,10 @@ impl Registry {
         intent: Object,
         old: Option<&Object>,
     ) -> Result<Object, Status> {
+        // What is there has its name already.
+        if old.is_none() && intent.name().is_empty() {
+            return Err(nameless(request.name));
+        }
         if old.is_none() && !intent.uid().is_empty() {
             let why = format!(
                 "uid mismatch: the provided object specified uid {}, and no existing object was found",
@@ -392,9 +396,8 @@ pub(crate) fn reset_fields(served: &Served, subresource: &str) -> FieldSet<'stat
     };
     let fields = served.resource.object_type().as_ref().object().into_iter().flat_map(ObjectRef::fields);
     let fields = fields.map(|field| &*field.get().name);
-    // Of what users defined metadata does not change through a subresource.
-    let stays = |name: &str| matches!(name, "kind" | "apiVersion") || (name == "metadata" && !facts.custom);
-    let paths = fields.filter(|name| !is_owned(name) && !stays(name)).map(str::to_owned);
+    let paths = fields.filter(|name| !is_owned(name) && !matches!(*name, "metadata" | "kind" | "apiVersion"));
+    let paths = paths.map(str::to_owned);
     // Nobody comes to own through a subresource what it leaves as it was.
     let kept: &[String] = if subresource == "status" { &facts.status_keeps } else { &[] };
     let metadata = kept.iter().map(|field| match field.as_str() {
