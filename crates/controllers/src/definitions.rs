@@ -2,14 +2,14 @@
 //!
 //! Owns the status of definitions and, through the [`Catalogue`], what the table serves of them. A definition that is
 //! deleted takes its objects along, first what no lien holds; what liens hold goes in spite of them when nothing has moved
-//! for a while, as in a namespace. One definition is looked at at a time: names are given once.
+//! for a while, as in a namespace. Of a group one definition is looked at at a time: names are given once.
 
 mod catalogue;
 mod inspection;
 mod services;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -34,6 +34,8 @@ pub use catalogue::Catalogue;
 
 /// Stands in line for all groups at once: no definition has this name.
 const EVERYTHING: &str = "";
+/// How many groups are looked at at a time.
+const WORKERS: usize = 8;
 /// How many objects are deleted at a time.
 const DELETIONS: usize = 64;
 /// The annotation of the audit log that says why an object went in spite of its liens.
@@ -45,12 +47,12 @@ pub fn start(crew: &mut Crew, actor: Actor, catalogue: Arc<Catalogue>, stall: Du
         let facts = &resource.facts;
         facts.closed.is_some() || (facts.group == pawl_custom::GROUP && facts.plural == pawl_custom::PLURAL)
     });
-    let (queue, leaving) = (Queue::default(), Mutex::default());
+    let (queue, leaving, groups) = (Queue::default(), Mutex::default(), Mutex::default());
     queue.add(EVERYTHING.to_owned());
     let (inspector, names) = mpsc::unbounded_channel();
     let inspecting = Arc::new(Actor::own(Arc::clone(&actor.registry), actor.name, None));
     crew.until_stop(inspection::run(inspecting, Arc::clone(&catalogue), names));
-    crew.hire(Arc::new(Controller { actor, catalogue, stall, tally, queue, leaving, inspector }), feed, 1);
+    crew.hire(Arc::new(Controller { actor, catalogue, stall, tally, queue, leaving, groups, inspector }), feed, WORKERS);
 }
 
 struct Controller {
@@ -61,6 +63,8 @@ struct Controller {
     queue: Queue<String>,
     /// Of definitions that go, by uid: how few objects there were at least, and since when.
     leaving: Mutex<HashMap<String, (usize, Instant)>>,
+    /// Whose turn it is in a group.
+    groups: Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>,
     /// Who looks at stored objects, told by name which ones.
     inspector: mpsc::UnboundedSender<String>,
 }
@@ -103,10 +107,12 @@ impl Controller {
             let all = self.catalogue.definitions();
             services::register(&self.actor, &all, None).await?;
             for definition in all {
-                let _ = self.inspector.send(definition.name);
+                let _ = self.inspector.send(definition.name.clone());
             }
             return Ok(Step::Done);
         }
+        let turn = self.turn(name);
+        let _turn = turn.lock().await;
         let Some(home) = self.catalogue.home() else { return Ok(Step::Done) };
         let Some(found) = self.actor.read(&home, "", name).await?.as_deref().and_then(object) else {
             if self.catalogue.withdraw(name).await? {
@@ -119,12 +125,25 @@ impl Controller {
         if found.is_deleting() { self.take_leave(&home, &found).await } else { self.settle(&home, found).await }
     }
 
+    /// The turn in a definition's group.
+    fn turn(&self, name: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let group = name.split_once('.').map_or("", |(_, group)| group);
+        let mut groups = self.groups.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(turn) = groups.get(group).and_then(Weak::upgrade) {
+            return turn;
+        }
+        groups.retain(|_, turn| turn.strong_count() > 0);
+        let turn = Arc::default();
+        groups.insert(group.to_owned(), Arc::downgrade(&turn));
+        turn
+    }
+
     /// Gives names, serves what has them, and says so.
     async fn settle(&self, home: &Served, mut found: Object) -> Result<Step, Status> {
         let (before, now) = (found.get("status").cloned(), time::now());
         let group = Definition::read(&found).group;
         let all = self.catalogue.definitions();
-        let in_use = InUse::of(all.iter().filter(|other| other.group == group));
+        let in_use = InUse::of(all.iter().filter(|other| other.group == group).map(Arc::as_ref));
         if let Some(status) = plan::settle(&found, &in_use, &now) {
             found.insert("status".to_owned(), Value::Object(status));
         }
@@ -154,9 +173,9 @@ impl Controller {
     /// Definitions that wait for names look again when somebody of their group may have let go of some.
     fn look_at_rivals(&self, name: &str) {
         let Some((_, group)) = name.split_once('.') else { return };
-        let waits = |other: &Definition| other.group == group && other.name != name && other.names != other.accepted;
+        let waits = |other: &Arc<Definition>| other.group == group && other.name != name && other.names != other.accepted;
         let rivals = self.catalogue.definitions().into_iter().filter(waits);
-        self.queue.extend(rivals.map(|rival| rival.name));
+        self.queue.extend(rivals.map(|rival| rival.name.clone()));
     }
 
     /// Writes the status of a definition that is still as it was looked at.

@@ -3,7 +3,8 @@
 //! A feed follows each place where objects are, in the version they are stored in. Objects that cannot be read are told as
 //! they are.
 
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use pawl_kinds::Resource;
@@ -38,21 +39,20 @@ impl Feed {
     pub async fn run(self, listener: mpsc::Sender<Batch>) {
         let mut changes = self.registry.table_changes();
         let mut tasks = JoinSet::new();
-        let mut followed: Vec<(Arc<Stored>, AbortHandle, mpsc::Sender<()>)> = Vec::new();
+        let mut followed: HashMap<usize, Line> = HashMap::new();
         loop {
             let table = self.registry.table();
             let wanted: Vec<Arc<Served>> =
                 each_place(&table).into_iter().filter(|served| (self.wanted)(&served.resource)).collect();
             // What left the table says farewell to its objects by itself, when its line is cut.
-            followed.retain(|(stored, task, _)| {
-                !task.is_finished() && wanted.iter().any(|served| Arc::ptr_eq(&served.stored, stored))
-            });
+            let places: HashSet<usize> = wanted.iter().map(|served| address(&served.stored)).collect();
+            followed.retain(|place, line| !line.task.is_finished() && places.contains(place));
             for served in wanted {
-                if !followed.iter().any(|(stored, ..)| Arc::ptr_eq(stored, &served.stored)) {
+                if let Entry::Vacant(free) = followed.entry(address(&served.stored)) {
                     let (line, end) = mpsc::channel(1);
                     let stored = Arc::clone(&served.stored);
                     let task = tasks.spawn(follow(Arc::clone(&self.registry), served, listener.clone(), end));
-                    followed.push((stored, task, line));
+                    free.insert(Line { _stored: stored, task, _line: line });
                 }
             }
             tokio::select! {
@@ -63,12 +63,25 @@ impl Feed {
     }
 }
 
+/// Which place it is.
+fn address(stored: &Arc<Stored>) -> usize {
+    Arc::as_ptr(stored).addr()
+}
+
+/// What leads to somebody who follows one place.
+struct Line {
+    /// As long as it is followed, no other place is where this one is.
+    _stored: Arc<Stored>,
+    task: AbortHandle,
+    _line: mpsc::Sender<()>,
+}
+
 /// One resource for each place where objects are, in the version that is stored there.
 pub fn each_place(table: &Table) -> Vec<Arc<Served>> {
     let mut places: Vec<Arc<Served>> = Vec::new();
     let mut at: HashMap<*const Stored, usize> = HashMap::new();
     for served in table.served().iter().filter(|served| !served.resource.facts.is_virtual) {
-        let is_stored = served.resource.group_version().to_string() == *served.stored_version;
+        let is_stored = served.is_stored_version();
         match at.get(&Arc::as_ptr(&served.stored)) {
             None => {
                 at.insert(Arc::as_ptr(&served.stored), places.len());

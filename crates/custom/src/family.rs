@@ -8,6 +8,7 @@ use std::time::Instant;
 use pawl_meta::object::Object;
 use pawl_structural::{Props, Structural};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::definition::{AuthorSchema, Conversion, Definition, Scale, Version};
 use crate::{Columns, Selectable, builtin, metrics};
@@ -30,6 +31,7 @@ pub(crate) struct Member {
     schema: Option<AuthorSchema>,
     scale: Option<Scale>,
     preserves: bool,
+    hash: OnceLock<[u8; 32]>,
     compiled: OnceLock<Structural>,
     columns: OnceLock<Columns>,
     selectable: OnceLock<Selectable>,
@@ -53,6 +55,12 @@ impl Member {
             }
             compiled
         })
+    }
+
+    /// The same for the same schema.
+    pub fn schema_hash(&self) -> &[u8; 32] {
+        let text = self.schema.as_ref().map(AuthorSchema::text).unwrap_or_default();
+        self.hash.get_or_init(|| Sha256::digest(text).into())
     }
 
     pub fn columns(&self, version: &Version) -> &Columns {
@@ -105,6 +113,7 @@ impl Family {
                 schema: version.schema.clone(),
                 scale: version.scale.clone(),
                 preserves: definition.preserve_unknown,
+                hash: OnceLock::new(),
                 compiled: OnceLock::new(),
                 columns: OnceLock::new(),
                 selectable: OnceLock::new(),

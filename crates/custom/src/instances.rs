@@ -229,8 +229,8 @@ impl Behaviour for Instances {
 
 impl Published for Instances {
     fn source(&self) -> String {
-        let schema = self.version.schema.as_ref().map(crate::AuthorSchema::text).unwrap_or_default();
-        format!("{:?} {:?} {schema}", self.family.definition.names, self.version.selectable)
+        let schema = self.member.schema_hash();
+        format!("{:?} {:?} {schema:?}", self.family.definition.names, self.version.selectable)
     }
 
     fn schemas(&self, v3: bool) -> [Value; 2] {

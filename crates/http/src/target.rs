@@ -117,11 +117,12 @@ fn takes(served: &Served, info: &RequestInfo, method: &Method) -> bool {
         let connects = subresource.name == "proxy";
         return among(&subresource.verbs) && (info.verb != Verb::Get || reads || connects);
     }
-    let has = among(&facts.verbs);
+    // What is on its way out is announced with less, and can still be changed; why nothing can be created is told by who
+    // would do it.
+    let has = among(&facts.verbs) || facts.closed.is_some();
     let everywhere = facts.namespaced && !info.below_namespace;
     match info.verb {
-        // Why nothing can be created any more is told by who would do it.
-        Verb::Create => (has || facts.closed.is_some()) && !info.names_object() && !everywhere,
+        Verb::Create => has && !info.names_object() && !everywhere,
         Verb::DeleteCollection => has && !everywhere,
         Verb::Update | Verb::Patch | Verb::Delete => has && info.names_object(),
         _ => has && reads,

@@ -1,5 +1,6 @@
 //! Resources: what is served under which name, and what is particular about it. Built-in ones come from `facts/resources.json`.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use pawl_meta::object::{self, Object};
@@ -41,6 +42,9 @@ pub struct Facts {
     pub name: NameRule,
     /// Fields that selectors may use, beyond name and namespace.
     pub select: Vec<String>,
+    /// Where the value of such a field comes from, where that is not the path that is its name: paths with `|` between them, of
+    /// which the first that has a value counts, and `=` before a value that stands for nothing.
+    pub select_from: BTreeMap<String, String>,
     /// A PUT of a name that does not exist creates it.
     pub put_creates: bool,
     /// A PUT without resourceVersion is accepted.
@@ -51,6 +55,8 @@ pub struct Facts {
     pub generation_later: bool,
     /// The fields that only `/status` may change.
     pub status: Vec<String>,
+    /// What of its metadata a write to `/status` leaves as it was; `*` is all of it. Liens stay in any case.
+    pub status_keeps: Vec<String>,
     /// The status given on creation is kept.
     pub status_on_create: bool,
     pub graceful: Option<String>,

@@ -53,7 +53,7 @@ fn live(resource: &Resource, mut object: Map<String, Value>, before: &Map<String
     let mut found = Findings::default();
     let mut metadata = |_: MetadataPass, _: &mut Errors| {};
     let behaviour = &resource.behaviour;
-    behaviour.set_defaults(&mut object).unwrap();
+    assert_eq!(behaviour.set_defaults(&mut object), Ok(()));
     let mut created = object.clone();
     resource.prepare_create(&mut created, &cx);
     behaviour.validate(Write::CREATE, &created, &mut metadata, &mut found);

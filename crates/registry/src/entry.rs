@@ -249,14 +249,16 @@ impl<'de: 'v, 'v> Deserialize<'de> for Vec2<'v> {
 #[derive(Deserialize)]
 struct CowStr<'v>(#[serde(borrow)] Cow<'v, str>);
 
-/// The value of a selectable field as selectors compare it.
-fn field_text(object: &Object, path: &str) -> Box<str> {
-    match pawl_meta::object::at(object, path) {
-        Some(Value::String(text)) => text.as_str().into(),
-        Some(Value::Bool(b)) => b.to_string().into(),
-        Some(Value::Number(n)) => n.to_string().into(),
+/// The value of a selectable field as selectors compare it: the first that its source names and the object has.
+fn field_text(object: &Object, source: &str) -> Box<str> {
+    let values = source.split('|').map(|part| match (part.strip_prefix('='), pawl_meta::object::at(object, part)) {
+        (Some(fixed), _) => fixed.into(),
+        (None, Some(Value::String(text))) => text.as_str().into(),
+        (None, Some(Value::Bool(b))) => b.to_string().into(),
+        (None, Some(Value::Number(n))) => n.to_string().into(),
         _ => "".into(),
-    }
+    });
+    values.into_iter().find(|value: &Box<str>| !value.is_empty()).unwrap_or_default()
 }
 
 /// What a list or watch asks for.

@@ -392,8 +392,15 @@ pub(crate) fn reset_fields(served: &Served, subresource: &str) -> FieldSet<'stat
     let fields = fields.map(|field| &*field.get().name);
     // Of what users defined metadata does not change through a subresource.
     let stays = |name: &str| matches!(name, "kind" | "apiVersion") || (name == "metadata" && !facts.custom);
-    let paths = fields.filter(|name| !is_owned(name) && !stays(name));
-    FieldSet::of_fields(paths.collect::<Vec<_>>()).into_owned()
+    let paths = fields.filter(|name| !is_owned(name) && !stays(name)).map(str::to_owned);
+    // Nobody comes to own through a subresource what it leaves as it was.
+    let kept: &[String] = if subresource == "status" { &facts.status_keeps } else { &[] };
+    let metadata = kept.iter().map(|field| match field.as_str() {
+        "*" => "metadata".to_owned(),
+        field => format!("metadata.{field}"),
+    });
+    let all: Vec<String> = paths.chain(metadata).chain(["metadata.liens".to_owned()]).collect();
+    FieldSet::of_fields(all.iter().map(String::as_str)).into_owned()
 }
 
 pub(crate) fn apply_error(served: &Served, error: pawl_apply::Error) -> Status {

@@ -137,7 +137,7 @@ impl Pipeline<'_> {
             check_uid(served, &self.new, old, name)?;
         }
         match self.new.resource_version() {
-            "" | "0" if !served.resource.facts.unconditional && self.subresource.is_empty() => {
+            "" | "0" if !served.resource.facts.unconditional && matches!(self.subresource, "" | "status") => {
                 let mut errors = Errors::new();
                 let at = FieldPath::of("metadata").child("resourceVersion");
                 errors.invalid(&at, 0, "must be specified for an update");

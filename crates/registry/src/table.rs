@@ -45,8 +45,9 @@ pub struct Stored {
     /// The kind that its objects say they are; anything goes where it is not known.
     pub(crate) kind: Option<Arc<str>>,
     pub namespaced: bool,
-    /// Names of selectable fields.
+    /// Names of selectable fields, and where each has its value from.
     pub select: Vec<String>,
+    pub(crate) sources: Vec<String>,
     pub cache: Cache,
     pub(crate) door: Door,
     pub(crate) messages: Arc<Messages>,
@@ -57,6 +58,11 @@ pub struct Stored {
 }
 
 impl Served {
+    /// Whether objects are stored in this version.
+    pub fn is_stored_version(&self) -> bool {
+        self.api_version == *self.stored_version
+    }
+
     fn is_named_as(&self, other: &Self) -> bool {
         let (own, other) = (&self.resource.facts, &other.resource.facts);
         own.plural == other.plural && own.group == other.group && own.version == other.version
@@ -231,6 +237,7 @@ impl Table {
             namespaced: facts.namespaced,
             // What users defined is selected by what a version shows.
             select: if facts.custom { Vec::new() } else { facts.select.clone() },
+            sources: if facts.custom { Vec::new() } else { sources(facts) },
             cache: Cache::new(revision),
             door: Door::default(),
             messages: Arc::clone(&self.messages),
@@ -311,6 +318,10 @@ impl Table {
         let second = first + 1 + rest.get(first + 1..)?.find('/')?;
         Some((self.by_prefix.get(rest.get(..second)?)?, rest.get(second + 1..)?))
     }
+}
+
+fn sources(facts: &pawl_kinds::Facts) -> Vec<String> {
+    facts.select.iter().map(|name| facts.select_from.get(name).unwrap_or(name).clone()).collect()
 }
 
 #[cfg(test)]

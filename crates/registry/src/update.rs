@@ -216,14 +216,24 @@ impl Registry {
                 restore(metadata, was, field);
             }
         }
-        if !subresource.is_empty() {
-            // A subresource changes what it owns and nothing else: never finalizers or liens.
-            for field in ["finalizers", "liens", "ownerReferences"] {
-                restore(metadata, was, field);
+        let is_status = subresource == "status";
+        match subresource {
+            "" => {}
+            "status" if facts.status_keeps.iter().any(|field| field == "*") => {
+                let owners = metadata.remove("managedFields");
+                *metadata = was.clone();
+                metadata.remove("managedFields");
+                metadata.extend(owners.map(|owners| ("managedFields".to_owned(), owners)));
             }
+            "status" => {
+                restore(metadata, was, "liens");
+                facts.status_keeps.iter().for_each(|field| restore(metadata, was, field));
+            }
+            // What is not about metadata leaves it alone.
+            _ => ["finalizers", "liens", "ownerReferences"].iter().for_each(|field| restore(metadata, was, field)),
         }
         self.prepare_kind_update(cx, served, subresource, new, old);
-        if facts.generation.counts(new, old) {
+        if !is_status && facts.generation.counts(new, old) {
             metadata_mut(new).insert("generation".to_owned(), json!(old.generation() + 1));
         }
     }

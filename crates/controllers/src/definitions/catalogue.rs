@@ -25,13 +25,17 @@ pub struct Catalogue {
     settings: Settings,
     /// By the name of the definition.
     served: Mutex<HashMap<String, Arc<Family>>>,
+    /// What was read of definitions, by name and revision: none is read twice.
+    read: Mutex<HashMap<Arc<str>, (u64, Arc<Definition>)>>,
 }
 
 impl Catalogue {
     /// Serves every definition that was established before. What is stored of them is there when this returns.
     pub async fn open(registry: Arc<Registry>, settings: Settings) -> Result<Self, Status> {
-        let catalogue = Self { registry, settings, served: Mutex::default() };
-        let established = catalogue.definitions().into_iter().filter(|definition| definition.established);
+        let catalogue = Self { registry, settings, served: Mutex::default(), read: Mutex::default() };
+        let stored = catalogue.home().map(|home| home.stored.cache.objects()).unwrap_or_default();
+        let found = stored.values().filter_map(|entry| Some(Definition::read(&object(entry)?)));
+        let established = found.filter(|definition| definition.established);
         let families: Vec<Arc<Family>> = established.map(|found| Arc::new(Family::new(found, None))).collect();
         let resources = families.iter().flat_map(|family| catalogue.resources(family)).collect();
         catalogue.registry.exchange(&[], resources).await?;
@@ -125,11 +129,29 @@ impl Catalogue {
         self.registry.table().preferred(pawl_custom::GROUP, pawl_custom::PLURAL).cloned()
     }
 
-    /// Every definition that is stored.
-    pub(super) fn definitions(&self) -> Vec<Definition> {
+    /// Every definition that is stored, without its schemas.
+    pub(super) fn definitions(&self) -> Vec<Arc<Definition>> {
         let Some(home) = self.home() else { return Vec::new() };
         let objects = home.stored.cache.objects();
-        objects.iter().filter_map(|(_, entry)| Some(Definition::read(&object(entry)?))).collect()
+        let mut read = self.read.lock().unwrap_or_else(|e| e.into_inner());
+        if read.len() > objects.len() {
+            read.retain(|name, _| objects.contains_key(name));
+        }
+        let mut all = Vec::with_capacity(objects.len());
+        for entry in objects.values() {
+            let known = read.get(&entry.key).filter(|(revision, _)| *revision == entry.revision);
+            let found = match known {
+                Some((_, known)) => Arc::clone(known),
+                None => {
+                    let Some(found) = object(entry) else { continue };
+                    let found = Arc::new(slim(Definition::read(&found)));
+                    read.insert(Arc::clone(&entry.key), (entry.revision, Arc::clone(&found)));
+                    found
+                }
+            };
+            all.push(found);
+        }
+        all
     }
 
     /// Serves a definition as it is now. Answers whether anything changed.
@@ -181,6 +203,14 @@ impl std::fmt::Debug for Catalogue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Catalogue").field("served", &self.families().len()).finish_non_exhaustive()
     }
+}
+
+/// A definition without what takes most of its room.
+fn slim(mut definition: Definition) -> Definition {
+    for version in &mut definition.versions {
+        (version.schema, version.columns) = (None, Vec::new());
+    }
+    definition
 }
 
 /// Counts what OpenAPI publishes anew.

@@ -2,6 +2,7 @@
 //! that carry the label of such objects are touched.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use pawl_custom::Definition;
 use pawl_custom::registration::{MANAGED, api_services, available};
@@ -14,10 +15,10 @@ use serde_json::{Value, json};
 use crate::actor::{Actor, object};
 
 /// Brings the APIServices of a group up to date, or those of all groups.
-pub async fn register(actor: &Actor, definitions: &[Definition], group: Option<&str>) -> Result<(), Status> {
+pub async fn register(actor: &Actor, definitions: &[Arc<Definition>], group: Option<&str>) -> Result<(), Status> {
     let Some(served) = actor.served("apiregistration.k8s.io", "apiservices") else { return Ok(()) };
     let concerns = |of: &str| group.is_none_or(|group| group == of);
-    let established = definitions.iter().filter(|found| found.established && concerns(&found.group));
+    let established = definitions.iter().filter(|found| found.established && concerns(&found.group)).map(Arc::as_ref);
     let wanted = api_services(established);
     let present = present(&served, &concerns);
     for (name, service) in wanted.iter().filter(|(name, _)| !present.contains_key(*name)) {
