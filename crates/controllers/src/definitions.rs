@@ -52,7 +52,11 @@ pub fn start(crew: &mut Crew, actor: Actor, catalogue: Arc<Catalogue>, stall: Du
     let (inspector, names) = mpsc::unbounded_channel();
     let inspecting = Arc::new(Actor::own(Arc::clone(&actor.registry), actor.name, None));
     crew.until_stop(inspection::run(inspecting, Arc::clone(&catalogue), names));
-    crew.hire(Arc::new(Controller { actor, catalogue, stall, tally, queue, leaving, groups, inspector }), feed, WORKERS);
+    crew.hire(
+        Arc::new(Controller { actor, catalogue, stall, tally, queue, leaving, groups, inspector }),
+        feed,
+        WORKERS,
+    );
 }
 
 struct Controller {
@@ -173,7 +177,8 @@ impl Controller {
     /// Definitions that wait for names look again when somebody of their group may have let go of some.
     fn look_at_rivals(&self, name: &str) {
         let Some((_, group)) = name.split_once('.') else { return };
-        let waits = |other: &Arc<Definition>| other.group == group && other.name != name && other.names != other.accepted;
+        let waits =
+            |other: &Arc<Definition>| other.group == group && other.name != name && other.names != other.accepted;
         let rivals = self.catalogue.definitions().into_iter().filter(waits);
         self.queue.extend(rivals.map(|rival| rival.name.clone()));
     }

@@ -251,14 +251,16 @@ struct CowStr<'v>(#[serde(borrow)] Cow<'v, str>);
 
 /// The value of a selectable field as selectors compare it: the first that its source names and the object has.
 fn field_text(object: &Object, source: &str) -> Box<str> {
-    let values = source.split('|').map(|part| match (part.strip_prefix('='), pawl_meta::object::at(object, part)) {
-        (Some(fixed), _) => fixed.into(),
-        (None, Some(Value::String(text))) => text.as_str().into(),
-        (None, Some(Value::Bool(b))) => b.to_string().into(),
-        (None, Some(Value::Number(n))) => n.to_string().into(),
-        _ => "".into(),
+    let mut values = source.split('|').map(|part| -> Box<str> {
+        match (part.strip_prefix('='), pawl_meta::object::at(object, part)) {
+            (Some(fixed), _) => fixed.into(),
+            (None, Some(Value::String(text))) => text.as_str().into(),
+            (None, Some(Value::Bool(b))) => b.to_string().into(),
+            (None, Some(Value::Number(n))) => n.to_string().into(),
+            _ => "".into(),
+        }
     });
-    values.into_iter().find(|value: &Box<str>| !value.is_empty()).unwrap_or_default()
+    values.find(|value| !value.is_empty()).unwrap_or_default()
 }
 
 /// What a list or watch asks for.
