@@ -24,11 +24,16 @@ def binary():
     return path
 
 
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 class Server:
-    def __init__(self, binary, directory, flags):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+    def __init__(self, binary, directory, flags, environment=None):
+        port = free_port()
+        self.environment = environment
         self.url = f"https://127.0.0.1:{port}"
         self.log = directory / "server.log"
         tokens = directory / "tokens.csv"
@@ -40,7 +45,7 @@ class Server:
 
     def __enter__(self):
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.environment)
         trust = ssl._create_unverified_context()
         request = urllib.request.Request(self.url + "/readyz", headers={"Authorization": "Bearer admin-token"})
         end = time.monotonic() + 30

@@ -349,3 +349,39 @@ async fn keys_rotate_under_load() {
     running.server.until(wiped).await.unwrap();
     running.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn custom_resources_are_sealed_from_their_first_object_on() {
+    let place = Place::new();
+    let text = json!({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "EncryptionConfiguration",
+        "resources": [{"resources": ["widgets.example.com"], "providers": [keys("aesgcm", &["one"])]}]});
+    std::fs::write(place.path("encryption.yaml"), text.to_string()).unwrap();
+    let flag = flag(&place);
+    let mut running = Running::start_in(place, &[&flag]).await;
+    let schema = json!({"type": "object", "properties": {"word": {"type": "string"}}});
+    let version = json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [version]}});
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    running.admin.post(definitions, &definition).await.unwrap().expect(201);
+    let widgets = "/apis/example.com/v1/namespaces/n/widgets";
+    until_code(&mut running, widgets, 200).await;
+    let widget =
+        json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "word": "plain-as-day"});
+    running.admin.post(widgets, &widget).await.unwrap().expect(201);
+    let mut running = running.restart(&[&flag]).await;
+    until_code(&mut running, &format!("{widgets}/w"), 200).await;
+    let shown = running.admin.get(&format!("{widgets}/w")).await.unwrap().expect(200);
+    assert_eq!(shown["word"], "plain-as-day");
+    assert!(!on_disk(&running.place.data(), b"plain-as-day"));
+    // With another key it is named, like everything else.
+    let text = text.to_string().replace("\"one\"", "\"two\"");
+    std::fs::write(running.place.path("encryption.yaml"), text).unwrap();
+    let mut running = running.restart(&[&flag]).await;
+    until_code(&mut running, &format!("{widgets}/w"), 500).await;
+    let told = running.admin.get("/apis/storage.pawl.dev/v1/unreadableobjects").await.unwrap().expect(200);
+    assert_eq!(told["items"][0]["metadata"]["name"], "widgets.example.com:n:w");
+    running.stop().await;
+}

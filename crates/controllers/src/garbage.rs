@@ -23,7 +23,7 @@ use crate::actor::{Actor, Outcome, drop_finalizer, keep};
 use crate::counters::Tally;
 use crate::feed::{Batch, Change, Feed, each_place};
 use crate::queue::{Queue, Step};
-use crate::recorder::Recorder;
+use crate::recorder::{About, Recorder};
 use crate::work::{Crew, Handler};
 
 use facts::{Facts, Identity, Owner, Uid};
@@ -40,7 +40,7 @@ pub fn start(crew: &mut Crew, actor: Actor, tally: Arc<Tally>) {
     let registry = Arc::clone(&actor.registry);
     let actor = Arc::new(actor);
     let collector = Arc::new(Collector {
-        recorder: Recorder::new(Arc::clone(&actor), Arc::clone(&tally)),
+        recorder: Arc::new(Recorder::new(Arc::clone(&actor), Arc::clone(&tally))),
         actor,
         tally,
         concurrency: crew.concurrency,
@@ -68,7 +68,7 @@ fn is_collected(resource: &Resource) -> bool {
 
 struct Collector {
     actor: Arc<Actor>,
-    recorder: Recorder,
+    recorder: Arc<Recorder>,
     tally: Arc<Tally>,
     concurrency: usize,
     queue: Queue<Uid>,
@@ -76,6 +76,9 @@ struct Collector {
     /// What names a kind that is not served.
     awaiting: Mutex<HashSet<Uid>>,
 }
+
+/// Of more objects that cannot be read, found at once, no events tell.
+const TOLD: usize = 100;
 
 /// The graph, and how far it has followed each place: whatever is newer there has not been told yet.
 #[derive(Default)]
@@ -92,6 +95,7 @@ impl Handler for Collector {
     }
 
     fn hear(&self, Batch { served, changes }: Batch) {
+        self.tell_of_unreadable(&served, &changes);
         let read: Vec<(bool, u64, Identity, Option<Facts>)> = changes
             .iter()
             .map(|change| {
@@ -152,6 +156,30 @@ impl From<Outcome> for Looked {
 }
 
 impl Collector {
+    /// Says in its namespace that an object cannot be read. Who sees everything is who says so.
+    fn tell_of_unreadable(&self, served: &pawl_registry::Served, changes: &[Change]) {
+        let unreadable = changes.iter().filter_map(|change| match change {
+            Change::Seen(entry) => Some((entry, entry.unreadable()?)),
+            Change::Gone(_) => None,
+        });
+        let told: Vec<(About, String)> = unreadable
+            .take(TOLD)
+            .map(|(entry, why)| {
+                let Identity { api_version, kind, namespace, name } = Identity::of(served, entry);
+                (About { api_version, kind, namespace, name, uid: "".into() }, why.message(entry.revision))
+            })
+            .collect();
+        if told.is_empty() {
+            return;
+        }
+        let recorder = Arc::clone(&self.recorder);
+        tokio::spawn(async move {
+            for (about, why) in &told {
+                recorder.warn(about, "StorageReadError", &format!("the object cannot be read: {why}")).await;
+            }
+        });
+    }
+
     /// Looks at one object and does what its plan says.
     async fn look_at(&self, uid: &Uid) -> Result<Looked, Status> {
         let Some(view) = self.known().graph.view(uid) else { return Ok(Looked::Finished) };

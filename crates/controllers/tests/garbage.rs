@@ -266,3 +266,50 @@ async fn a_thousand_dependents_go() {
     world.until("all is counted", |_| handle.counters().collected == 1000).await;
     handle.stop().await;
 }
+
+/// Damages what is stored of an object.
+async fn damage(world: &World, name: &str) {
+    let kv = world.registry.storage().kv();
+    let key = bytes::Bytes::from(format!("/registry/configmaps/n/{name}"));
+    let held = kv.get(key.clone()).await.unwrap().unwrap();
+    let change = pawl_kv::Change::Put { value: "damaged".into(), ttl: None };
+    let expect = pawl_kv::Expect::Revision(held.mod_revision);
+    kv.write(pawl_kv::Write { key, expect, change }).await.unwrap();
+    world.registry.storage().catch_up().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_cannot_be_read_is_still_an_owner_and_so_is_who_may_come_back() {
+    let world = World::new().await;
+    let handle = world.control("garbagecollector");
+    let a = config_map(&world, "a", &[]).await;
+    config_map(&world, "x", &[owner("ConfigMap", &a, false)]).await;
+    damage(&world, "a").await;
+    let told = |world: &World| {
+        let events = world.registry.table().find("", "v1", "events").unwrap().stored.cache.objects();
+        events.values().filter_map(|entry| entry.readable()).any(|event| {
+            let event = event.object(0);
+            event["reason"] == "StorageReadError" && event["involvedObject"]["name"] == "a"
+        })
+    };
+    world.until("an event tells of it", told).await;
+    // A dependent that is looked at finds its owner, readable or not.
+    world
+        .create(
+            "configmaps",
+            json!({"metadata": {"name": "y", "namespace": "n",
+        "ownerReferences": [owner("ConfigMap", &a, false)]}}),
+        )
+        .await;
+    let options = pawl_deletion::DeleteOptions { ignore_read_errors: true, ..Default::default() };
+    let request = pawl_registry::DeleteRequest { namespace: "n", name: "a", options: &options };
+    let (cx, served) = (pawl_registry::Context::own(), world.served("configmaps"));
+    assert!(world.registry.delete(&cx, &served, request).await.is_ok());
+    // Something that goes after it shows that the collector has seen all of this.
+    let b = config_map(&world, "b", &[]).await;
+    config_map(&world, "z", &[owner("ConfigMap", &b, false)]).await;
+    world.delete("configmaps", "n/b", Background).await;
+    world.until_gone("configmaps", "n/z").await;
+    assert!(exists(&world, "x") && exists(&world, "y"), "their owner is in quarantine");
+    handle.stop().await;
+}

@@ -108,8 +108,10 @@ async fn page(
 fn present_page(stored: &Stored, request: &ListRequest, objects: &Objects, revision: Revision, start: &str) -> Page {
     let mut page = Page { revision, entries: Vec::new(), continue_token: None, remaining: None };
     let mut items = request.scope.select(objects, Bound::Included(start.into()));
+    // What cannot be read takes no room, as upstream has it: the page fails, and names what a whole one would have shown.
+    let mut closed = 0;
     for entry in items.by_ref().filter(|entry| request.selection.matches(entry, &stored.select)) {
-        if request.limit > 0 && page.entries.len() == request.limit {
+        if request.limit > 0 && page.entries.len() - closed == request.limit {
             page.end(request);
             if request.selection.is_everything() {
                 let from = (Bound::Included(Arc::clone(&entry.key)), Bound::Unbounded);
@@ -121,6 +123,7 @@ fn present_page(stored: &Stored, request: &ListRequest, objects: &Objects, revis
             }
             break;
         }
+        closed += usize::from(entry.readable().is_none());
         page.entries.push(Arc::clone(entry));
     }
     page
@@ -151,6 +154,7 @@ async fn past_page(
         count: is_plain,
     };
     let mut page = Page { revision, entries: Vec::new(), continue_token: None, remaining: None };
+    let mut closed = 0;
     loop {
         let read = storage.kv().range(range.clone()).await.map_err(failed)?;
         for item in &read.items {
@@ -161,11 +165,12 @@ async fn past_page(
             if !request.selection.matches(&entry, &stored.select) {
                 continue;
             }
-            if request.limit > 0 && page.entries.len() == request.limit {
+            if request.limit > 0 && page.entries.len() - closed == request.limit {
                 page.end(request);
                 page.remaining = read.remaining.map(|remaining| remaining + 1);
                 return Ok(page);
             }
+            closed += usize::from(entry.readable().is_none());
             page.entries.push(entry);
         }
         match read.items.last() {

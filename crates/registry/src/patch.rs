@@ -163,9 +163,6 @@ impl Registry {
             .map_err(|error| Status::plain_error(error.to_string()))?;
         let mut object = decoded.object;
         if old.is_none() {
-            if object.name().is_empty() {
-                return Err(nameless(request.name));
-            }
             metadata_mut(&mut object).remove("resourceVersion");
         }
         self.set_defaults(served, &mut object).map_err(Status::plain_error)?;
