@@ -63,6 +63,39 @@ async fn a_merge_patch_with_an_empty_list_removes_liens() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_strategic_merge_patch_with_an_empty_list_removes_liens() {
+    let (running, _) = start().await;
+    let head = Request::patch(X).header(CONTENT_TYPE, "application/strategic-merge-patch+json");
+    running.admin.send(head, Bytes::from(r#"{"metadata":{"liens":[]}}"#)).await.unwrap().expect(200);
+    assert_eq!(liens(&running.admin, X).await, Value::Null);
+    running.stop().await;
+}
+
+/// Only a clear yes deletes in spite of liens.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_other_word_is_a_yes_that_ignores_liens() {
+    let (running, _) = start().await;
+    for query in
+        ["ignoreLiens=maybe", "ignoreLiens=", "ignoreLiens", "ignoreLiens=true&ignoreLiens=false", "ignoreLiens=no"]
+    {
+        let status = running.admin.delete(&format!("{X}?{query}")).await.unwrap().expect(422);
+        assert_eq!(status["details"]["causes"][0]["field"], "ignoreLiens", "{query}");
+    }
+    running.admin.delete(&format!("{X}?ignoreLiens=false")).await.unwrap().expect(409);
+    running.admin.delete(&format!("{X}?ignoreLiens=true&ignoreLiens=1")).await.unwrap().expect(200);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_the_gate_off_ignoring_liens_needs_no_verb() {
+    let mut running = Running::start(&["--feature-gates=InUseProtection=false"], &["deleter"]).await;
+    running.grant("deleter", &["delete"], "configmaps").await;
+    running.admin.post(CONFIG_MAPS, &json!({"metadata": {"name": "x"}})).await.unwrap().expect(201);
+    running.user("deleter").delete(&format!("{X}?ignoreLiens=true")).await.unwrap().expect(200);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_write_below_an_object_never_touches_liens() {
     let running = Running::start(&[WITHOUT_ACCOUNTS], &[]).await;
     let admin = &running.admin;
@@ -81,6 +114,9 @@ async fn a_write_below_an_object_never_touches_liens() {
         let patch = json!({"metadata": {"liens": liens}, "status": {"reason": liens.to_string()}});
         let answer = admin.merge(&format!("{POD}/status"), &patch).await.unwrap().expect(200);
         assert_eq!((&answer["metadata"]["liens"], &answer["status"]["reason"]), (&kept, &patch["status"]["reason"]));
+        let owners = answer["metadata"]["managedFields"].as_array().unwrap();
+        let below = owners.iter().filter(|owner| owner["subresource"] == "status");
+        assert!(below.into_iter().all(|owner| owner["fieldsV1"]["f:metadata"].get("f:liens").is_none()), "{owners:?}");
     }
     running.stop().await;
 }

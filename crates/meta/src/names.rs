@@ -74,6 +74,15 @@ pub fn path_segment_prefix(text: &str) -> Vec<String> {
 
 /// `name` or `prefix/name`, as label and annotation keys are.
 pub fn qualified_name(text: &str) -> Vec<String> {
+    qualified(text, LABEL_MAX)
+}
+
+/// `prefix/name`, in the same form, whose parts may be as long as the key.
+pub fn namespaced_key(text: &str) -> Vec<String> {
+    qualified(text, usize::MAX)
+}
+
+fn qualified(text: &str, longest: usize) -> Vec<String> {
     let mut wrong = Vec::new();
     let name = match text.split('/').collect::<Vec<_>>().as_slice() {
         [name] => *name,
@@ -93,8 +102,8 @@ pub fn qualified_name(text: &str) -> Vec<String> {
     };
     if name.is_empty() {
         wrong.push("name part must be non-empty".to_owned());
-    } else if name.len() > LABEL_MAX {
-        wrong.push(format!("name part must be no more than {LABEL_MAX} bytes"));
+    } else if name.len() > longest {
+        wrong.push(format!("name part must be no more than {longest} bytes"));
     }
     if !is_qualified_part(name) {
         wrong.push(format!("name part {QUALIFIED_TEXT}"));
