@@ -163,6 +163,9 @@ impl Registry {
             .map_err(|error| Status::plain_error(error.to_string()))?;
         let mut object = decoded.object;
         if old.is_none() {
+            if object.name().is_empty() {
+                return Err(nameless(request.name));
+            }
             metadata_mut(&mut object).remove("resourceVersion");
         }
         self.set_defaults(served, &mut object).map_err(Status::plain_error)?;
@@ -226,8 +229,8 @@ struct Typing {
 
 /// Versions that are no longer served and differ from what is served in nothing but their name and some defaults: a patch
 /// may name them.
-fn is_former_version(given: &GroupVersion, expected: &GroupVersion) -> bool {
-    const FORMER: [(&str, &[&str]); 13] = [
+pub(crate) fn is_former_version(given: &GroupVersion, expected: &GroupVersion) -> bool {
+    const FORMER: [(&str, &[&str]); 14] = [
         ("admissionregistration.k8s.io", &["v1alpha1", "v1beta1"]),
         ("apps", &["v1beta1", "v1beta2"]),
         ("batch", &["v1beta1"]),
@@ -239,6 +242,7 @@ fn is_former_version(given: &GroupVersion, expected: &GroupVersion) -> bool {
         ("node.k8s.io", &["v1alpha1", "v1beta1"]),
         ("policy", &["v1beta1"]),
         ("rbac.authorization.k8s.io", &["v1alpha1", "v1beta1"]),
+        ("resource.k8s.io", &["v1alpha3", "v1beta1", "v1beta2"]),
         ("scheduling.k8s.io", &["v1beta1"]),
         ("storage.k8s.io", &["v1alpha1", "v1beta1"]),
     ];
@@ -374,16 +378,17 @@ fn read_intent(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Res
 
 /// What a resource looks like to apply.
 pub(crate) fn typed(served: &Served) -> Typed<'_> {
-    let typed = Typed::new(served.resource.object_type().as_ref());
-    if served.resource.behaviour.forms().is_some() { typed.with_versions(served) } else { typed }
+    Typed::new(served.resource.object_type().as_ref()).with_versions(served)
 }
 
 /// Fields that a write through this way cannot change.
 pub(crate) fn reset_fields(served: &Served, subresource: &str) -> FieldSet<'static> {
     let facts = &served.resource.facts;
     if subresource.is_empty() {
-        return FieldSet::of_fields(facts.status.iter().map(String::as_str).collect::<Vec<_>>()).into_owned();
+        let fields = facts.status.iter().chain(&facts.unowned).map(String::as_str);
+        return FieldSet::of_fields(fields.collect::<Vec<_>>()).into_owned();
     }
+    let unowned = served.resource.subresource(subresource).map(|sub| sub.unowned.clone()).unwrap_or_default();
     let owned = served.resource.owned_fields(subresource);
     let is_owned = |name: &str| match owned {
         Some(owned) => owned.iter().any(|field| field == name),
@@ -399,7 +404,7 @@ pub(crate) fn reset_fields(served: &Served, subresource: &str) -> FieldSet<'stat
         "*" => "metadata".to_owned(),
         field => format!("metadata.{field}"),
     });
-    let all: Vec<String> = paths.chain(metadata).chain(["metadata.liens".to_owned()]).collect();
+    let all: Vec<String> = paths.chain(metadata).chain(unowned).chain(["metadata.liens".to_owned()]).collect();
     FieldSet::of_fields(all.iter().map(String::as_str)).into_owned()
 }
 
