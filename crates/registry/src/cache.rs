@@ -88,6 +88,8 @@ struct Inner {
     ring_bytes: usize,
     /// Every event after this revision is in the ring.
     ring_start: Revision,
+    /// Until the cache has been told what was there before it began: what was deleted that it never saw, and when.
+    unseen: Option<HashMap<Arc<str>, Revision>>,
 }
 
 /// The part of a resource that a reader looks at.
@@ -215,6 +217,7 @@ impl Cache {
             ring: VecDeque::new(),
             ring_bytes: 0,
             ring_start: revision,
+            unseen: Some(HashMap::new()),
         };
         Self { inner: RwLock::new(inner), scopes: RwLock::default(), turns: AtomicU64::new(0) }
     }
@@ -231,6 +234,7 @@ impl Cache {
         inner.ring.clear();
         inner.ring_bytes = 0;
         inner.ring_start = revision;
+        inner.unseen = None;
     }
 
     /// Adds what was there as of a revision to what was fed since the cache began. All up to that revision must have been
@@ -246,13 +250,19 @@ impl Cache {
             .filter(|event| event.revision > revision)
             .map(|event| Arc::clone(&event.entry.key))
             .collect();
-        for (key, entry) in objects.iter().filter(|(key, _)| !fed.contains(*key)) {
+        let unseen = inner.unseen.take().unwrap_or_default();
+        let is_gone = |key: &Arc<str>| unseen.get(key).is_some_and(|gone| *gone > revision);
+        for (key, entry) in objects.iter().filter(|(key, _)| !fed.contains(*key) && !is_gone(key)) {
             inner.objects.insert(Arc::clone(key), Arc::clone(entry));
             if entry.readable().is_none() {
                 inner.closed.insert(Arc::clone(key), Arc::clone(entry));
             }
         }
         inner.newest = inner.newest.max(revision);
+        // What was fed did not know what was there before it: who looks for it finds it in the store.
+        inner.ring.clear();
+        inner.ring_bytes = 0;
+        inner.ring_start = inner.newest;
         true
     }
 
@@ -455,7 +465,12 @@ impl Inner {
         let event = match (entry, previous) {
             (Some(entry), previous) => Event::new(revision, entry, previous, false),
             (None, Some(previous)) => Event::new(revision, Arc::new(previous.at(revision)), Some(previous), true),
-            (None, None) => return true,
+            (None, None) => {
+                if let Some(unseen) = &mut self.unseen {
+                    unseen.insert(key.into(), revision);
+                }
+                return true;
+            }
         };
         if !event.whole {
             match event.deleted || event.entry.readable().is_some() {

@@ -47,7 +47,13 @@ impl Registry {
         if !fresh.is_empty() {
             self.table.store(Arc::new(table));
             for stored in &fresh {
-                self.storage().fill(stored).await?;
+                if let Err(status) = self.storage().fill(stored).await {
+                    // What could not be read is a new place again next time.
+                    let mut table = (*self.table()).clone();
+                    table.exchange(&[], Vec::new(), self.storage().applied());
+                    self.table.store(Arc::new(table));
+                    return Err(status);
+                }
             }
             if fresh.iter().any(|stored| !stored.cache.closed().is_empty()) {
                 self.storage().show(&self.table(), self.storage().applied());

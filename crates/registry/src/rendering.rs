@@ -131,9 +131,11 @@ impl Served {
     /// Notes what whoever wrote an entry knows of it: that it is in form, and whether it is valid.
     pub(crate) fn note(&self, entry: &Entry, object: &Object, mark: Option<Mark>) {
         let (Some((forms, way)), Some(readable)) = (self.renders(), entry.readable()) else { return };
-        if forms.stored() == self.api_version {
-            readable.notes.keep(&Arc::new(Look { way, bytes: None, fields: fields(forms, object) }));
+        // What was judged in another version is not what comes out of the store.
+        if forms.stored() != self.api_version {
+            return;
         }
+        readable.notes.keep(&Arc::new(Look { way, bytes: None, fields: fields(forms, object) }));
         if mark.is_some() {
             readable.notes.change(|noted| noted.mark = mark);
         }

@@ -7,10 +7,13 @@ use rustix::process::getppid;
 /// How often is looked. There is no event for it that does not depend on which of the parent's threads started us.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// Returns when the process that was the parent at the time of the call is no longer.
-pub async fn ended() {
+/// Returns when the process that was the parent at the time of the call is no longer. Who calls it late may call it when that
+/// has happened already.
+pub fn ended() -> impl Future<Output = ()> {
     let parent = getppid();
-    while getppid() == parent {
-        tokio::time::sleep(EVERY).await;
+    async move {
+        while getppid() == parent {
+            tokio::time::sleep(EVERY).await;
+        }
     }
 }

@@ -238,8 +238,14 @@ pub async fn serve(settings: Settings, announce: impl FnOnce(&Running)) -> Resul
 }
 
 /// Returns when there is nobody left to serve for; never, unless that was asked for.
-async fn orphaned(exit_with_parent: bool) {
-    if exit_with_parent { parent::ended().await } else { std::future::pending().await }
+fn orphaned(exit_with_parent: bool) -> impl Future<Output = ()> {
+    let ended = exit_with_parent.then(parent::ended);
+    async {
+        match ended {
+            Some(ended) => ended.await,
+            None => std::future::pending().await,
+        }
+    }
 }
 
 /// How many objects cannot be read, if there are any.

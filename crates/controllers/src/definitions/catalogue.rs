@@ -163,6 +163,12 @@ impl Catalogue {
         if before.as_ref().is_some_and(|before| is_same(&before.definition, &definition)) {
             return Ok(false);
         }
+        let mut before = before;
+        if before.as_ref().is_some_and(|before| before.definition.uid != definition.uid) {
+            // Another definition of the same name has nothing of the one before, its closed door least of all.
+            self.withdraw(&definition.name).await?;
+            before = None;
+        }
         let family = Arc::new(Family::new(definition, before.as_deref()));
         let names = (family.definition.group.as_str(), family.definition.accepted.plural.as_str());
         self.registry.exchange(&[names], self.resources(&family)).await?;

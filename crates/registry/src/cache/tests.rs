@@ -40,6 +40,25 @@ fn a_feed_may_start_again_before_the_place_where_it_was() {
 }
 
 #[test]
+fn what_was_stored_before_is_added_to_what_was_fed_since() {
+    let cache = Cache::new(10);
+    cache.apply([put("new", 11), put("changed", 12), put("brief", 12), gone("brief", 13), gone("deleted", 15)]);
+    let stored: Objects = [("changed", 12), ("deleted", 3), ("kept", 4), ("new", 11)]
+        .into_iter()
+        .map(|(key, revision)| (Arc::from(key), entry(key, revision, 0)))
+        .collect();
+    assert!(!Cache::new(20).fill(&stored, 14), "the ring no longer tells what went since");
+    assert!(cache.fill(&stored, 14));
+    let there: Vec<(String, Revision)> =
+        cache.objects().iter().map(|(key, entry)| (key.to_string(), entry.revision)).collect();
+    let expected = [("changed", 12), ("kept", 4), ("new", 11)].map(|(key, revision)| (key.to_owned(), revision));
+    assert_eq!(there, expected);
+    assert!(told(&cache, 10).is_none(), "what was fed did not know what was there");
+    cache.apply([put("later", 16)]);
+    assert_eq!(cache.snapshot().1, 16);
+}
+
+#[test]
 fn a_snapshot_is_as_new_as_its_newest_object() {
     let cache = Cache::new(1);
     cache.apply([put("a", 7), gone("a", 9)]);
