@@ -19,6 +19,9 @@ const MOST_LOOKED_AT: usize = 10_000;
 /// Nobody who asks waits longer.
 const LONGEST_LOOK: Duration = Duration::from_millis(500);
 
+/// What was read at which revision, by name.
+type Read = HashMap<Arc<str>, (u64, Arc<Definition>)>;
+
 /// Serves what definitions say.
 pub struct Catalogue {
     registry: Arc<Registry>,
@@ -26,7 +29,7 @@ pub struct Catalogue {
     /// By the name of the definition.
     served: Mutex<HashMap<String, Arc<Family>>>,
     /// What was read of definitions, by name and revision: none is read twice.
-    read: Mutex<HashMap<Arc<str>, (u64, Arc<Definition>)>>,
+    read: Mutex<Read>,
 }
 
 impl Catalogue {
