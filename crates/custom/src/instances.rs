@@ -9,7 +9,7 @@ use pawl_kinds::{
     Behaviour, Columns, Facts, Findings, Forms, Generation, Mark, MetadataCheck, MetadataPass, Passed, Prepare,
     Published, Resource, ScalePaths, Subresource, Write,
 };
-use pawl_meta::object::{Meta, Object, metadata_mut};
+use pawl_meta::object::{Meta, Object};
 use pawl_meta::{Errors, FieldPath, go, names};
 use pawl_schema::{Type, TypeRef};
 use pawl_structural::{Part, Structural};
@@ -75,6 +75,7 @@ fn facts(family: &Family, version: &Version, member: &Member) -> Facts {
         select: selectable.collect(),
         generation: Generation::AllBut(status.clone()),
         status,
+        status_keeps: vec!["*".to_owned()],
         stored_as_json: true,
         hash: definition.storage_version_hash(),
         sub: subresources(definition, version),
@@ -158,17 +159,7 @@ impl Behaviour for Instances {
         Ok(())
     }
 
-    fn prepare(&self, write: Write<'_>, object: &mut Object, _by: &Prepare) {
-        let (Some(old), "status") = (write.old, write.subresource) else { return };
-        // Through the status nothing of the metadata changes but who owns what.
-        let owners = metadata_mut(object).remove("managedFields");
-        let mut metadata = old.metadata().cloned().unwrap_or_default();
-        match owners {
-            Some(owners) => metadata.insert("managedFields".to_owned(), owners),
-            None => metadata.remove("managedFields"),
-        };
-        object.insert("metadata".to_owned(), Value::Object(metadata));
-    }
+    fn prepare(&self, _write: Write<'_>, _object: &mut Object, _by: &Prepare) {}
 
     fn validate(&self, write: Write<'_>, object: &Object, metadata: MetadataCheck<'_>, found: &mut Findings) {
         let pass = if write.old.is_some() { MetadataPass::Update } else { MetadataPass::Meta };

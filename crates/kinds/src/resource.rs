@@ -57,6 +57,8 @@ pub struct Facts {
     pub status: Vec<String>,
     /// What of its metadata a write to `/status` leaves as it was; `*` is all of it. Liens stay in any case.
     pub status_keeps: Vec<String>,
+    /// Fields that nobody comes to own by a write to the resource itself.
+    pub unowned: Vec<String>,
     /// The status given on creation is kept.
     pub status_on_create: bool,
     pub graceful: Option<String>,
@@ -176,6 +178,8 @@ pub struct Subresource {
     /// Discovery does not mention it.
     #[serde(skip)]
     pub hidden: bool,
+    /// Fields that nobody comes to own through it, beside those that it does not change.
+    pub unowned: Vec<String>,
     /// The top-level fields that it may change, where that is not the status.
     #[serde(skip)]
     pub owns: Option<Vec<String>>,

@@ -251,16 +251,15 @@ struct CowStr<'v>(#[serde(borrow)] Cow<'v, str>);
 
 /// The value of a selectable field as selectors compare it: the first that its source names and the object has.
 fn field_text(object: &Object, source: &str) -> Box<str> {
-    let mut values = source.split('|').map(|part| -> Box<str> {
-        match (part.strip_prefix('='), pawl_meta::object::at(object, part)) {
-            (Some(fixed), _) => fixed.into(),
-            (None, Some(Value::String(text))) => text.as_str().into(),
-            (None, Some(Value::Bool(b))) => b.to_string().into(),
-            (None, Some(Value::Number(n))) => n.to_string().into(),
-            _ => "".into(),
-        }
+    let values = source.split('|').map(|part| match (part.strip_prefix('='), pawl_meta::object::at(object, part)) {
+        (Some(fixed), _) => fixed.to_owned(),
+        (None, Some(Value::String(text))) => text.clone(),
+        (None, Some(Value::Bool(b))) => b.to_string(),
+        (None, Some(Value::Number(n))) => n.to_string(),
+        _ => String::new(),
     });
-    values.find(|value| !value.is_empty()).unwrap_or_default()
+    let found = values.into_iter().find(|value| !value.is_empty());
+    found.unwrap_or_default().into_boxed_str()
 }
 
 /// What a list or watch asks for.

@@ -9,11 +9,13 @@ use std::sync::Arc;
 
 use pawl_apply::{Shape, Typed, Versions};
 use pawl_kinds::Forms;
+use pawl_meta::GroupVersion;
 use pawl_meta::object::Object;
 use pawl_seal::Plain;
 use serde_json::Value;
 
 use crate::entry::{Readable, Selection};
+use crate::patch::is_former_version;
 use crate::{Served, encode};
 
 /// The forms of a kind, as apply looks at them.
@@ -22,7 +24,9 @@ impl Versions for Served {
         match self.resource.behaviour.forms().map(|forms| forms.type_of(api_version)) {
             Some(Some(of)) => Shape::Other(Typed::new(of)),
             Some(None) => Shape::Gone,
-            None => Shape::Same,
+            // What nothing leads to from here says nothing about this object.
+            None if self.is_version(api_version) => Shape::Same,
+            None => Shape::Gone,
         }
     }
 
@@ -32,6 +36,13 @@ impl Versions for Served {
 }
 
 impl Served {
+    /// Whether an apiVersion is one of the kind's, served today or once.
+    fn is_version(&self, api_version: &str) -> bool {
+        api_version == self.api_version
+            || GroupVersion::parse(api_version)
+                .is_some_and(|given| is_former_version(&given, &self.resource.group_version()))
+    }
+
     /// The forms of the kind, when what is served here is not what is stored.
     pub(crate) fn converts(&self) -> Option<&dyn Forms> {
         let differs = |forms: &&dyn Forms| forms.rendering().is_some() || forms.stored() != self.api_version;

@@ -141,6 +141,10 @@ impl Registry {
         intent: Object,
         old: Option<&Object>,
     ) -> Result<Object, Status> {
+        // What is there has its name already.
+        if old.is_none() && intent.name().is_empty() {
+            return Err(nameless(request.name));
+        }
         if old.is_none() && !intent.uid().is_empty() {
             let why = format!(
                 "uid mismatch: the provided object specified uid {}, and no existing object was found",
@@ -159,6 +163,9 @@ impl Registry {
             .map_err(|error| Status::plain_error(error.to_string()))?;
         let mut object = decoded.object;
         if old.is_none() {
+            if object.name().is_empty() {
+                return Err(nameless(request.name));
+            }
             metadata_mut(&mut object).remove("resourceVersion");
         }
         self.set_defaults(served, &mut object).map_err(Status::plain_error)?;
@@ -222,8 +229,8 @@ struct Typing {
 
 /// Versions that are no longer served and differ from what is served in nothing but their name and some defaults: a patch
 /// may name them.
-fn is_former_version(given: &GroupVersion, expected: &GroupVersion) -> bool {
-    const FORMER: [(&str, &[&str]); 13] = [
+pub(crate) fn is_former_version(given: &GroupVersion, expected: &GroupVersion) -> bool {
+    const FORMER: [(&str, &[&str]); 14] = [
         ("admissionregistration.k8s.io", &["v1alpha1", "v1beta1"]),
         ("apps", &["v1beta1", "v1beta2"]),
         ("batch", &["v1beta1"]),
@@ -235,6 +242,7 @@ fn is_former_version(given: &GroupVersion, expected: &GroupVersion) -> bool {
         ("node.k8s.io", &["v1alpha1", "v1beta1"]),
         ("policy", &["v1beta1"]),
         ("rbac.authorization.k8s.io", &["v1alpha1", "v1beta1"]),
+        ("resource.k8s.io", &["v1alpha3", "v1beta1", "v1beta2"]),
         ("scheduling.k8s.io", &["v1beta1"]),
         ("storage.k8s.io", &["v1alpha1", "v1beta1"]),
     ];
@@ -365,24 +373,22 @@ fn read_intent(cx: &Context, served: &Served, request: &PatchRequest<'_>) -> Res
             field("kind")
         )));
     }
-    if intent.name().is_empty() {
-        return Err(nameless(request.name));
-    }
     Ok(intent)
 }
 
 /// What a resource looks like to apply.
 pub(crate) fn typed(served: &Served) -> Typed<'_> {
-    let typed = Typed::new(served.resource.object_type().as_ref());
-    if served.resource.behaviour.forms().is_some() { typed.with_versions(served) } else { typed }
+    Typed::new(served.resource.object_type().as_ref()).with_versions(served)
 }
 
 /// Fields that a write through this way cannot change.
 pub(crate) fn reset_fields(served: &Served, subresource: &str) -> FieldSet<'static> {
     let facts = &served.resource.facts;
     if subresource.is_empty() {
-        return FieldSet::of_fields(facts.status.iter().map(String::as_str).collect::<Vec<_>>()).into_owned();
+        let fields = facts.status.iter().chain(&facts.unowned).map(String::as_str);
+        return FieldSet::of_fields(fields.collect::<Vec<_>>()).into_owned();
     }
+    let unowned = served.resource.subresource(subresource).map(|sub| sub.unowned.clone()).unwrap_or_default();
     let owned = served.resource.owned_fields(subresource);
     let is_owned = |name: &str| match owned {
         Some(owned) => owned.iter().any(|field| field == name),
@@ -390,16 +396,15 @@ pub(crate) fn reset_fields(served: &Served, subresource: &str) -> FieldSet<'stat
     };
     let fields = served.resource.object_type().as_ref().object().into_iter().flat_map(ObjectRef::fields);
     let fields = fields.map(|field| &*field.get().name);
-    // Of what users defined metadata does not change through a subresource.
-    let stays = |name: &str| matches!(name, "kind" | "apiVersion") || (name == "metadata" && !facts.custom);
-    let paths = fields.filter(|name| !is_owned(name) && !stays(name)).map(str::to_owned);
+    let paths = fields.filter(|name| !is_owned(name) && !matches!(*name, "metadata" | "kind" | "apiVersion"));
+    let paths = paths.map(str::to_owned);
     // Nobody comes to own through a subresource what it leaves as it was.
     let kept: &[String] = if subresource == "status" { &facts.status_keeps } else { &[] };
     let metadata = kept.iter().map(|field| match field.as_str() {
         "*" => "metadata".to_owned(),
         field => format!("metadata.{field}"),
     });
-    let all: Vec<String> = paths.chain(metadata).chain(["metadata.liens".to_owned()]).collect();
+    let all: Vec<String> = paths.chain(metadata).chain(unowned).chain(["metadata.liens".to_owned()]).collect();
     FieldSet::of_fields(all.iter().map(String::as_str)).into_owned()
 }
 
