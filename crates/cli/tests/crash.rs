@@ -85,6 +85,17 @@ async fn a_kill_during_the_first_start_leaves_nothing_that_stops_the_next() {
     }
 }
 
+/// The key of the authority is written before its certificate.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_without_its_certificate_is_a_first_start_that_was_killed() {
+    let mut place = Place::new();
+    place.start().await.stop().await;
+    std::fs::remove_file(place.data().join("pki/ca.crt")).unwrap();
+    let server = place.start().await;
+    assert_eq!(place.client(Protocol::Http2).get("/readyz").await.unwrap().code, 200);
+    server.stop().await;
+}
+
 /// Starts again; one time in four, the first try is killed while it starts.
 async fn restart(place: &mut Place, rng: &mut Rng) -> Server {
     if rng.u8(..4) == 0 {

@@ -109,15 +109,12 @@ impl Authority {
     fn load_or_make(directory: &Path) -> Result<Self, Error> {
         fs::create_dir_all(directory).map_err(Error::file(directory))?;
         let (certificate, key) = (directory.join("ca.crt"), directory.join("ca.key"));
-        match (read_if_there(&certificate)?, read_if_there(&key)?) {
+        let pair = match (read_if_there(&certificate)?, read_if_there(&key)?) {
             (Some(certificate_pem), key_pem) => return Ok(Self { certificate_pem, key_pem }),
-            (None, Some(_)) => {
-                let why = format!("{} is there and {} is not", key.display(), certificate.display());
-                return Err(Error::Certificate(why));
-            }
-            (None, None) => {}
-        }
-        let pair = KeyPair::generate().map_err(failed)?;
+            // A first start that was killed got this far: what the key signs is known by the same name.
+            (None, Some(key_pem)) => KeyPair::from_pem(&key_pem).map_err(failed)?,
+            (None, None) => KeyPair::generate().map_err(failed)?,
+        };
         let mut params = params("pawl-ca", &[])?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages =
