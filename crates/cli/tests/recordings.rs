@@ -123,7 +123,8 @@ async fn compare(client: &Client) -> Tally {
                 continue;
             }
             let plural = resource["name"].as_str().unwrap();
-            let updated = has("update");
+            // API services are registered by the server alone, until it aggregates.
+            let updated = has("update") && plural != "apiservices";
             for path in compare_list(client, &root, plural, &mut tally).await.into_iter().filter(|_| updated) {
                 check_unchanged(client, &path).await;
             }

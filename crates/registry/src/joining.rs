@@ -45,6 +45,7 @@ impl Registry {
         let mut table = (*self.table()).clone();
         let fresh = table.reserve(&resources, self.storage().applied());
         if !fresh.is_empty() {
+            let _keys = self.hold_keys().await;
             self.table.store(Arc::new(table));
             for stored in &fresh {
                 if let Err(status) = self.storage().fill(stored).await {

@@ -66,7 +66,13 @@ impl Registry {
         let mut mark = keys.mark.lock().await;
         let now = keys.seals.mark();
         let table = self.table();
-        match reopened(&self.storage, &table, |stored| now.since(&mark, &stored.group_resource)).await {
+        let turned = async {
+            // What the feed opened with the keys of before is in the caches then.
+            self.storage.catch_up().await.map_err(|status| status.message)?;
+            let touched = |stored: &Stored| now.since(&mark, &stored.group_resource);
+            reopened(&self.storage, &table, touched).await.map_err(|error| error.to_string())
+        };
+        match turned.await {
             Ok(turned) => {
                 *mark = now;
                 self.announce(turned).await;
@@ -77,6 +83,14 @@ impl Registry {
                 self.storage.turning.ask();
                 tokio::time::sleep(AGAIN).await;
             }
+        }
+    }
+
+    /// While this is held no other keys are tried: what is opened meanwhile is tried with them afterwards.
+    pub(crate) async fn hold_keys(&self) -> Option<tokio::sync::MutexGuard<'_, Mark>> {
+        match &self.keys {
+            Some(keys) => Some(keys.mark.lock().await),
+            None => None,
         }
     }
 
