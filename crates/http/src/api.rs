@@ -379,8 +379,9 @@ impl Api {
             let protobuf = !served.resource.facts.custom || call.info.subresource == "scale";
             call.accepted = negotiation::negotiate_for(&call.headers, call.query.get("pretty"), protobuf)?;
             // What is answered and not stored has no table.
-            let answered = matches!(call.info.subresource.as_str(), "binding" | "eviction" | "token");
-            if call.accepted.form == negotiation::Form::Table && (answered || served.resource.facts.is_virtual) {
+            let below = matches!(call.info.subresource.as_str(), "binding" | "eviction" | "token");
+            let answered = call.info.verb == Verb::Create && (below || served.resource.facts.is_virtual);
+            if call.accepted.form == negotiation::Form::Table && answered {
                 return Err(negotiation::not_accepted());
             }
         }
