@@ -248,6 +248,24 @@ async fn what_a_configuration_would_lose_is_said_beforehand() {
     assert_eq!(check(&place).0, Some(0));
 }
 
+/// Who may ask about a configuration names a path on the server: nothing that is read there hurts it or is told.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_about_a_path_reads_only_configurations() {
+    let running = start(&json!([{"identity": {}}]), &[]).await;
+    let (large, other) = (running.place.path("large"), running.place.path("other"));
+    std::fs::File::create(&large).unwrap().set_len(8 << 30).unwrap();
+    std::fs::write(&other, "hunter2: [").unwrap();
+    let fifo = running.place.path("fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    for path in [Path::new("/dev/zero"), &fifo, &large, &other, Path::new("/"), Path::new("")] {
+        let question = json!({"spec": {"path": path}});
+        let answer = running.admin.post("/apis/storage.pawl.dev/v1/encryptionchecks", &question).await.unwrap();
+        let told = answer.expect(400).to_string();
+        assert!(!told.contains("hunter2"), "{told}");
+    }
+    running.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_is_sealed_anew_and_nothing_plain_stays_behind() {
     let mut running = start(&json!([{"identity": {}}]), &[RELOAD, "--controllers=-*", "--history=1s"]).await;

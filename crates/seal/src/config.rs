@@ -7,6 +7,7 @@ mod endpoint;
 mod shape;
 mod validation;
 
+use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
@@ -103,10 +104,26 @@ impl Config {
     }
 }
 
-/// The content of a file, in a buffer that is wiped.
+/// No configuration is larger.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// The content of a file, in a buffer that is wiped. Only of a file: others may name the path, and what never ends, or waits for
+/// somebody to write, must not be read.
 pub(crate) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
-    let text = std::fs::read(path).map_err(|why| ConfigError::Read { path: path.display().to_string(), why })?;
-    Ok(Zeroizing::new(text))
+    let failed = |why| ConfigError::Read { path: path.display().to_string(), why };
+    let refused = |why: &str| failed(std::io::Error::other(why));
+    let found = std::fs::metadata(path).map_err(failed)?;
+    if !found.is_file() {
+        return Err(refused("not a regular file"));
+    }
+    // Room for all of it at once: a buffer that grows leaves copies behind.
+    let mut text = Zeroizing::new(Vec::with_capacity(usize::try_from(found.len().min(MOST_BYTES)).unwrap_or(0) + 1));
+    let file = std::fs::File::open(path).map_err(failed)?;
+    file.take(MOST_BYTES + 1).read_to_end(&mut text).map_err(failed)?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(refused("larger than 1 MiB"));
+    }
+    Ok(text)
 }
 
 pub(crate) fn hash(text: &[u8]) -> String {

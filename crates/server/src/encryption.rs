@@ -1,13 +1,13 @@
 //! Encryption at rest, as a server uses it: the configuration at the start, its changes, and how key services are.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pawl_http::{Check, CheckEncryption};
 use pawl_registry::Registry;
-use pawl_seal::{Candidate, Config, HEALTH_CHECK, Metrics, Pace, Seals};
+use pawl_seal::{Candidate, Config, ConfigError, HEALTH_CHECK, Metrics, Pace, Seals};
 use prometheus::{IntGaugeVec, Opts};
 use tokio::task::JoinHandle;
 
@@ -105,7 +105,7 @@ async fn check(
     seals: Option<Seals>,
     path: PathBuf,
 ) -> Result<BTreeMap<String, usize>, String> {
-    let config = Config::load(&path, true).map_err(|why| why.to_string())?;
+    let config = Config::load(&path, true).map_err(|why| told(&path, &why))?;
     let seals = match seals {
         Some(seals) => seals,
         // Nothing is sealed so far.
@@ -113,6 +113,15 @@ async fn check(
     };
     let candidate = seals.prepare(&config).await.map_err(|why| why.to_string())?;
     Ok(registry.lost_with(&seals.mark(), candidate.mark()))
+}
+
+/// Why a configuration cannot be used, for who may ask about any path: nothing of what stands in a file that is none.
+fn told(path: &Path, why: &ConfigError) -> String {
+    if !matches!(why, ConfigError::Decode { .. }) {
+        return why.to_string();
+    }
+    tracing::warn!(%why, "an encryption configuration that somebody asked about");
+    format!("{} is no EncryptionConfiguration; the log of the server says why", path.display())
 }
 
 /// Says what will not be readable any more, before it is so.
