@@ -59,6 +59,17 @@ fn on_disk(directory: &Path, text: &[u8]) -> bool {
     })
 }
 
+/// The first write after a start begins a new segment, and the old one goes, with what was plain in it.
+async fn until_wiped(running: &mut Running, text: &str) {
+    running.admin.post("/api/v1/namespaces", &json!({"metadata": {"name": "m"}})).await.unwrap().expect(201);
+    let data = running.place.data();
+    let wiped = async || match on_disk(&data, text.as_bytes()) {
+        false => Ok(()),
+        true => Err("there is still something plain on the disk".into()),
+    };
+    running.server.until(wiped).await.unwrap();
+}
+
 async fn metric(running: &Running, line: &str) -> Option<f64> {
     let text = running.admin.get("/metrics").await.unwrap();
     let text = String::from_utf8(text.body.to_vec()).unwrap();
@@ -287,14 +298,7 @@ async fn everything_is_sealed_anew_and_nothing_plain_stays_behind() {
     let mut running = running.restart(&[&flag, "--controllers=-*", "--history=1s"]).await;
     let list = running.admin.get(SECRETS).await.unwrap().expect(200);
     assert_eq!(list["items"].as_array().unwrap().len(), 50);
-    // The first write begins a new segment, and the old one goes.
-    running.admin.post("/api/v1/namespaces", &json!({"metadata": {"name": "m"}})).await.unwrap().expect(201);
-    let data = running.place.data();
-    let wiped = async || match on_disk(&data, encoded.as_bytes()) {
-        false => Ok(()),
-        true => Err("there is still something plain on the disk".into()),
-    };
-    running.server.until(wiped).await.unwrap();
+    until_wiped(&mut running, &encoded).await;
     running.stop().await;
 }
 
@@ -357,14 +361,7 @@ async fn keys_rotate_under_load() {
     let items = list["items"].as_array().unwrap();
     assert_eq!(items.len(), OBJECTS);
     assert!(items.iter().all(|item| item["metadata"]["annotations"]["count"] == "3"), "{list}");
-    running.admin.post("/api/v1/namespaces", &json!({"metadata": {"name": "m"}})).await.unwrap().expect(201);
-    let data = running.place.data();
-    let encoded = BASE64.encode("plain-as-day");
-    let wiped = async || match on_disk(&data, encoded.as_bytes()) {
-        false => Ok(()),
-        true => Err("there is still something plain on the disk".into()),
-    };
-    running.server.until(wiped).await.unwrap();
+    until_wiped(&mut running, &BASE64.encode("plain-as-day")).await;
     running.stop().await;
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use prometheus::core::Collector;
 use prometheus::{
     Encoder, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
 };
@@ -53,70 +54,81 @@ impl Metrics {
         let seconds =
             vec![0.001, 0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0];
         let histogram = |name: &str, help: &str, labels: &[&str]| {
-            vector(HistogramVec::new(HistogramOpts::new(name, help).buckets(seconds.clone()), labels))
+            added(&registry, HistogramVec::new(HistogramOpts::new(name, help).buckets(seconds.clone()), labels))
         };
-        let requests = vector(IntCounterVec::new(
-            opts("apiserver_request_total", "Requests by verb, dry run, resource, scope, component and code."),
-            &labels(&["verb", "dry_run", "component", "code"]),
-        ));
+        let requests = added(
+            &registry,
+            IntCounterVec::new(
+                opts("apiserver_request_total", "Requests by verb, dry run, resource, scope, component and code."),
+                &labels(&["verb", "dry_run", "component", "code"]),
+            ),
+        );
         let duration = histogram(
             "apiserver_request_duration_seconds",
             "How long requests took.",
             &labels(&["verb", "dry_run", "component"]),
         );
-        let in_flight = vector(IntGaugeVec::new(
-            opts("apiserver_current_inflight_requests", "Requests being answered, by kind."),
-            &["request_kind"],
-        ));
-        let long_running = vector(IntGaugeVec::new(
-            opts("apiserver_longrunning_requests", "Requests that last, by verb and resource."),
-            &labels(&["verb", "component"]),
-        ));
-        let watch_events = vector(IntCounterVec::new(
-            opts("apiserver_watch_events_total", "Watch events sent, by resource."),
-            &["group", "version", "resource"],
-        ));
+        let in_flight = added(
+            &registry,
+            IntGaugeVec::new(
+                opts("apiserver_current_inflight_requests", "Requests being answered, by kind."),
+                &["request_kind"],
+            ),
+        );
+        let long_running = added(
+            &registry,
+            IntGaugeVec::new(
+                opts("apiserver_longrunning_requests", "Requests that last, by verb and resource."),
+                &labels(&["verb", "component"]),
+            ),
+        );
+        let watch_events = added(
+            &registry,
+            IntCounterVec::new(
+                opts("apiserver_watch_events_total", "Watch events sent, by resource."),
+                &["group", "version", "resource"],
+            ),
+        );
         let field_validation = histogram(
             "field_validation_request_duration_seconds",
             "How long writes took, by what they asked of field validation.",
             &["field_validation"],
         );
-        let objects = vector(IntGaugeVec::new(
-            opts("apiserver_resource_objects", "Objects that are stored, by resource."),
-            &["group", "resource"],
-        ));
-        let unreadable = vector(IntGaugeVec::new(
-            opts("pawl_storage_unreadable_objects", "Objects that cannot be read, by resource and reason."),
-            &["resource", "reason"],
-        ));
-        let quarantined = vector(IntGauge::with_opts(opts(
-            "pawl_storage_quarantined_objects",
-            "Objects that were removed unread and can be restored.",
-        )));
-        let store_refuses_writes = vector(IntGauge::with_opts(opts(
-            "pawl_store_refuses_writes",
-            "1 while the store accepts no writes; /readyz?verbose says why.",
-        )));
-        let build = vector(IntGaugeVec::new(
-            opts("kubernetes_build_info", "What is running: always 1."),
-            &["major", "minor", "git_version", "platform"],
-        ));
-        for metric in [
-            Box::new(requests.clone()) as Box<dyn prometheus::core::Collector>,
-            Box::new(duration.clone()),
-            Box::new(in_flight.clone()),
-            Box::new(long_running.clone()),
-            Box::new(watch_events.clone()),
-            Box::new(field_validation.clone()),
-            Box::new(objects.clone()),
-            Box::new(unreadable.clone()),
-            Box::new(quarantined.clone()),
-            Box::new(store_refuses_writes.clone()),
-            Box::new(build.clone()),
-        ] {
-            // Names are distinct; a second registration cannot happen.
-            let _ = registry.register(metric);
-        }
+        let objects = added(
+            &registry,
+            IntGaugeVec::new(
+                opts("apiserver_resource_objects", "Objects that are stored, by resource."),
+                &["group", "resource"],
+            ),
+        );
+        let unreadable = added(
+            &registry,
+            IntGaugeVec::new(
+                opts("pawl_storage_unreadable_objects", "Objects that cannot be read, by resource and reason."),
+                &["resource", "reason"],
+            ),
+        );
+        let quarantined = added(
+            &registry,
+            IntGauge::with_opts(opts(
+                "pawl_storage_quarantined_objects",
+                "Objects that were removed unread and can be restored.",
+            )),
+        );
+        let store_refuses_writes = added(
+            &registry,
+            IntGauge::with_opts(opts(
+                "pawl_store_refuses_writes",
+                "1 while the store accepts no writes; /readyz?verbose says why.",
+            )),
+        );
+        let build = added(
+            &registry,
+            IntGaugeVec::new(
+                opts("kubernetes_build_info", "What is running: always 1."),
+                &["major", "minor", "git_version", "platform"],
+            ),
+        );
         let metrics = Self {
             registry,
             requests,
@@ -234,7 +246,11 @@ fn code_text(code: u16, buffer: &mut [u8; 3]) -> &str {
     std::str::from_utf8(buffer).unwrap_or("500")
 }
 
+/// A metric that the registry shows from now on.
 #[expect(clippy::expect_used, reason = "the names and labels are constants of this file, tried by every test")]
-fn vector<T>(result: prometheus::Result<T>) -> T {
-    result.expect("a metric with a valid name")
+fn added<T: Collector + Clone + 'static>(registry: &Registry, made: prometheus::Result<T>) -> T {
+    let metric = made.expect("a metric with a valid name");
+    // Names are distinct; a second registration cannot happen.
+    let _ = registry.register(Box::new(metric.clone()));
+    metric
 }

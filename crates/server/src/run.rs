@@ -1,21 +1,25 @@
 //! From settings to a server that answers, and back to nothing.
 
-use std::path::PathBuf;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use pawl_auth::authn::Authorities;
+use pawl_auth::modes::Chain;
 use pawl_auth::rbac::Index;
 use pawl_controllers::{Catalogue, Controllers, Handle, Witness};
+use pawl_custom::AtRest;
 use pawl_http::{Api, ApiSettings, Health, Limits, Server, ServerOptions};
-use pawl_kv::Kv;
-use pawl_registry::Registry;
+use pawl_kv::{Kv, Revision};
+use pawl_registry::{Lag, Registry};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::bootstrap::Places;
+use crate::certificates::Identity;
 use crate::documents::FromTable;
 use crate::encryption::Encryption;
 use crate::roles;
@@ -55,18 +59,11 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let metrics = prometheus::Registry::new();
     let encryption = encryption::start(&settings, &metrics).await?;
     let seed = settings.seed.iter().map(|path| seed::read(path)).collect::<Result<Vec<_>, _>>()?.concat();
-    // The port must be known for what points to it; who connects meanwhile waits until the server answers.
-    let address = std::net::SocketAddr::new(settings.address, settings.port);
-    let listener =
-        TcpListener::bind(address).await.map_err(|source| Error::Listen { address: address.to_string(), source })?;
-    let local = listener.local_addr().unwrap_or(address);
-    settings.port = local.port();
+    let (listener, local) = listen(&mut settings).await?;
     let ephemeral = place(&mut settings).await?;
     let store_dir = settings.data_dir.join("store");
-    guard::directories(&settings, &store_dir)?;
-    let options = pawl_kv_embedded::Options { history: settings.history, sync: settings.sync, ..Default::default() };
     let failed = |source| Error::Store { path: store_dir.clone(), source };
-    let store: Arc<dyn Kv> = pawl_kv_embedded::Store::open(&store_dir, options).map_err(failed)?;
+    let store = open_store(&settings, &store_dir)?;
     #[cfg(feature = "raw-store")]
     crate::raw_store::open(&store).await?;
     // Only the owner of the store makes certificates: a second server on the same directory has been refused by now.
@@ -74,72 +71,30 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let identity = certificates::prepare(&settings)?;
     let index = Arc::new(Index::new());
     let authorizers = access::chain(&settings, Arc::clone(&index))?;
-    let registry_settings = pawl_registry::Settings {
-        admission: access::admission(&settings, &authorizers)?,
-        liens: settings.gates.enabled("InUseProtection"),
-        event_ttl: settings.event_ttl,
-        quarantine: settings.quarantine,
-        services: pawl_registry::ServiceRanges {
-            addresses: pawl_registry::AddressRange { base: settings.service_range.0, bits: settings.service_range.1 },
-            node_ports: pawl_registry::PortRange { first: settings.node_ports.0, last: settings.node_ports.1 },
-        },
-    };
+    let registry_settings = registry_settings(&settings, &authorizers)?;
     let builtin = pawl_kinds::load().map_err(|broken| Error::Start(broken.to_string()))?;
     let ratcheting = settings.gates.enabled("CRDValidationRatcheting");
     let gates = pawl_custom::prepare::Gates { ratcheting, ..Default::default() };
-    let at_rest = pawl_custom::AtRest::default();
+    let at_rest = AtRest::default();
     let resources = pawl_custom::with_definitions(builtin.resources(), gates, &at_rest);
     let (registry, revision) =
         Registry::open(Arc::clone(&store), encryption.as_ref().map(Encryption::seals), &resources, registry_settings)
             .await
             .map_err(failed)?;
     let registry = Arc::new(registry);
-    let follower = Arc::clone(&registry);
-    let (failing, failed) = oneshot::channel();
-    let following = tokio::spawn(async move {
-        let why = follower.follow(revision).await;
-        let _ = failing.send(Error::Following(why.to_string()));
-    });
-    let places = Places {
-        ip: settings.advertise,
-        port: local.port(),
-        service_ip: settings.service_ip(),
-        service_range: format!("{}/{}", settings.service_range.0, settings.service_range.1),
-        client_ca: Some(identity.client_roots.clone()),
-    };
-    bootstrap::run(&registry, &places).await;
-    let serving = pawl_custom::Settings { ratcheting, embedded_metadata: pawl_registry::validate_embedded };
-    let catalogue = Catalogue::open(Arc::clone(&registry), serving).await;
-    let catalogue = Arc::new(catalogue.map_err(|e| Error::Start(e.to_string()))?);
-    let surveyor = Arc::clone(&catalogue);
-    at_rest.set(move |definition| surveyor.survey(definition));
+    let (following, failed) = follow(&registry, revision);
+    bootstrap::run(&registry, &places(&settings, &identity)).await;
+    let catalogue = catalogue(&registry, ratcheting, &at_rest).await?;
     let roles::Following { tasks: mut followers, lag } =
         roles::follow(&registry, &index).await.map_err(|e| Error::Start(e.to_string()))?;
     followers.push(following);
     followers.extend(encryption.as_ref().map(|encryption| encryption.follow(&registry)));
-    let checked = Arc::clone(&store);
-    let caches = Arc::clone(registry.storage());
-    let health = Health::new(vec![
-        ("etcd", Box::new(move || checked.health().map_err(|e| e.to_string()))),
-        ("watch-cache", Box::new(move || caches.following())),
-    ]);
-    let health = health.with_readiness("informer-sync", Box::new(move || roles::up_to_date(&lag)));
-    let told = Arc::clone(&registry);
-    let health = health.with_remark(Box::new(move || unreadable(&told)));
-    let checks = encryption.iter().flat_map(Encryption::checks);
-    let health = Arc::new(checks.fold(health, |health, (name, check)| health.with_service(name, check)));
-    let limits = Limits {
-        reading: settings.reading,
-        mutating: settings.mutating,
-        request_timeout: settings.request_timeout,
-        min_watch_timeout: settings.min_watch_timeout.max(Duration::from_secs(1)),
-        ..Limits::default()
-    };
+    let health = Arc::new(health(&store, &registry, lag, encryption.as_ref()));
     let audit = auditing::build(&settings)?;
     let witness = audit.clone().map(|audit| Arc::new(auditing::Recorder(audit)) as Arc<dyn Witness>);
     let api_settings = ApiSettings {
         health: Arc::clone(&health),
-        limits,
+        limits: limits(&settings),
         version: version(),
         field_validation: settings.gates.enabled("ServerSideFieldValidation"),
         unsafe_deletion: settings.gates.enabled("AllowUnsafeMalformedObjectDeletion"),
@@ -154,10 +109,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let authorities = Arc::new(authorities);
     let access = access::build(&settings, &registry, authorizers, Arc::clone(&authorities))?;
     let api = Arc::new(Api::new(Arc::clone(&registry), access, documents, api_settings));
-    for collector in pawl_custom::metrics::collectors() {
-        // Names are distinct, and every server has a registry of its own.
-        let _ = api.metrics.registry().register(collector);
-    }
+    measure_custom(&api);
     let root_ca = Some(identity.serving_roots.clone());
     let options = pawl_controllers::Options { witness, root_ca, catalogue: Some(catalogue), ..Default::default() };
     let controllers = Controllers::start(Arc::clone(&registry), &settings.controllers, options).map_err(Error::Flag)?;
@@ -167,14 +119,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     }
     let (renewed, tls) = watch::channel(identity.tls);
     tokio::spawn(reload::follow(settings.clone(), renewed, authorities));
-    let connections = descriptors::connections();
-    let options = ServerOptions {
-        connections: connections.all,
-        loopback: connections.loopback,
-        http2: settings.http2,
-        ..ServerOptions::default()
-    };
-    let server = Server::new(api, tls, options);
+    let server = Server::new(api, tls, server_options(&settings));
     let serving = tokio::spawn(server.run(listener));
     notify::ready();
     Ok(Running {
@@ -187,6 +132,111 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         failed,
         _ephemeral: ephemeral,
     })
+}
+
+/// Listens. The port must be known for what points to it; who connects meanwhile waits until the server answers.
+async fn listen(settings: &mut Settings) -> Result<(TcpListener, SocketAddr), Error> {
+    let address = SocketAddr::new(settings.address, settings.port);
+    let listener =
+        TcpListener::bind(address).await.map_err(|source| Error::Listen { address: address.to_string(), source })?;
+    let local = listener.local_addr().unwrap_or(address);
+    settings.port = local.port();
+    Ok((listener, local))
+}
+
+fn open_store(settings: &Settings, directory: &Path) -> Result<Arc<dyn Kv>, Error> {
+    guard::directories(settings, directory)?;
+    let options = pawl_kv_embedded::Options { history: settings.history, sync: settings.sync, ..Default::default() };
+    let failed = |source| Error::Store { path: directory.to_owned(), source };
+    let store = pawl_kv_embedded::Store::open(directory, options).map_err(failed)?;
+    Ok(store)
+}
+
+/// Where the server is found, as the objects that it starts with say it.
+fn places(settings: &Settings, identity: &Identity) -> Places {
+    Places {
+        ip: settings.advertise,
+        port: settings.port,
+        service_ip: settings.service_ip(),
+        service_range: format!("{}/{}", settings.service_range.0, settings.service_range.1),
+        client_ca: Some(identity.client_roots.clone()),
+    }
+}
+
+/// Serves what users defined, and lets their definitions ask what is stored.
+async fn catalogue(registry: &Arc<Registry>, ratcheting: bool, at_rest: &AtRest) -> Result<Arc<Catalogue>, Error> {
+    let serving = pawl_custom::Settings { ratcheting, embedded_metadata: pawl_registry::validate_embedded };
+    let catalogue = Catalogue::open(Arc::clone(registry), serving).await;
+    let catalogue = Arc::new(catalogue.map_err(|e| Error::Start(e.to_string()))?);
+    let surveyor = Arc::clone(&catalogue);
+    at_rest.set(move |definition| surveyor.survey(definition));
+    Ok(catalogue)
+}
+
+/// What the registry is told once.
+fn registry_settings(settings: &Settings, authorizers: &Arc<Chain>) -> Result<pawl_registry::Settings, Error> {
+    Ok(pawl_registry::Settings {
+        admission: access::admission(settings, authorizers)?,
+        liens: settings.gates.enabled("InUseProtection"),
+        event_ttl: settings.event_ttl,
+        quarantine: settings.quarantine,
+        services: pawl_registry::ServiceRanges {
+            addresses: pawl_registry::AddressRange { base: settings.service_range.0, bits: settings.service_range.1 },
+            node_ports: pawl_registry::PortRange { first: settings.node_ports.0, last: settings.node_ports.1 },
+        },
+    })
+}
+
+/// Keeps the caches up to date; who waits for the receiver learns why that ended.
+fn follow(registry: &Arc<Registry>, revision: Revision) -> (JoinHandle<()>, oneshot::Receiver<Error>) {
+    let follower = Arc::clone(registry);
+    let (failing, failed) = oneshot::channel();
+    let following = tokio::spawn(async move {
+        let why = follower.follow(revision).await;
+        let _ = failing.send(Error::Following(why.to_string()));
+    });
+    (following, failed)
+}
+
+/// What `/livez` and `/readyz` ask.
+fn health(store: &Arc<dyn Kv>, registry: &Arc<Registry>, lag: Vec<Lag>, encryption: Option<&Encryption>) -> Health {
+    let (store, caches, told) = (Arc::clone(store), Arc::clone(registry.storage()), Arc::clone(registry));
+    let health = Health::new(vec![
+        ("etcd", Box::new(move || store.health().map_err(|e| e.to_string()))),
+        ("watch-cache", Box::new(move || caches.following())),
+    ]);
+    let health = health.with_readiness("informer-sync", Box::new(move || roles::up_to_date(&lag)));
+    let health = health.with_remark(Box::new(move || unreadable(&told)));
+    let checks = encryption.into_iter().flat_map(Encryption::checks);
+    checks.fold(health, |health, (name, check)| health.with_service(name, check))
+}
+
+/// Counts what is done with what users defined among everything else.
+fn measure_custom(api: &Api) {
+    for collector in pawl_custom::metrics::collectors() {
+        // Names are distinct, and every server has a registry of its own.
+        let _ = api.metrics.registry().register(collector);
+    }
+}
+
+fn limits(settings: &Settings) -> Limits {
+    Limits {
+        reading: settings.reading,
+        mutating: settings.mutating,
+        request_timeout: settings.request_timeout,
+        min_watch_timeout: settings.min_watch_timeout.max(Duration::from_secs(1)),
+        ..Limits::default()
+    }
+}
+
+fn server_options(settings: &Settings) -> ServerOptions {
+    let connections = descriptors::connections();
+    ServerOptions {
+        connections: connections.all,
+        loopback: connections.loopback,
+        http2: settings.http2,
+        ..ServerOptions::default()
+    }
 }
 
 /// Settles where everything is kept: in the directory of a stand-in for etcd, in one that goes with the server, or where

@@ -81,7 +81,7 @@ pub struct ServiceAccounts {
 impl Settings {
     pub fn read(given: &Given) -> Result<Self, Error> {
         let flag = Error::Flag;
-        let path = |name: &str| given.get(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        let path = |name: &str| path(given, name);
         let ephemeral = given.switch("ephemeral").map_err(flag)?;
         if given.get("data-dir") == Some("") {
             return Err(flag("--data-dir must name a directory".into()));
@@ -96,36 +96,18 @@ impl Settings {
             None if address.is_unspecified() => IpAddr::from([127, 0, 0, 1]),
             None => address,
         };
-        let tls = match (path("tls-cert-file"), path("tls-private-key-file")) {
-            (Some(certificate), Some(key)) => Some((certificate, key)),
-            (None, None) => None,
-            _ => return Err(flag("--tls-cert-file and --tls-private-key-file must be given together".into())),
-        };
         let gates = Gates::parse(&given.list("feature-gates").join(",")).map_err(|why| {
             flag(format!("invalid argument {:?} for \"--feature-gates\" flag: {why}", given.value("feature-gates")))
         })?;
-        // What cannot be used is told before anything is made.
-        let modes = match given.get("authorization-mode") {
-            Some(_) => given.list("authorization-mode"),
-            None => vec![given.value("authorization-mode").to_owned()],
-        };
-        let parsed_modes = Mode::parse_all(&modes).map_err(|e| flag(e.to_string()))?;
         let mut warnings = given.warnings.clone();
-        let mut anonymous = given.switch("anonymous-auth").map_err(flag)?;
-        // Where everything is allowed, everybody would be: whoever comes must at least be known.
-        if anonymous && parsed_modes.contains(&Mode::AlwaysAllow) {
-            anonymous = false;
-            warnings.push("--anonymous-auth counts as false with --authorization-mode=AlwaysAllow".to_owned());
-        }
         warnings.extend(gates.unknown.iter().map(|g| format!("feature gate {g} means nothing here")));
+        let (modes, anonymous) = access(given, &mut warnings)?;
         check_audit_mode(given.value("audit-log-mode"))?;
         let mut etcd_servers = given.list("etcd-servers");
         if !etcd_servers.is_empty() && (ephemeral || given.get("data-dir").is_some()) {
             warnings.push("--etcd-servers is ignored: --data-dir or --ephemeral chooses the embedded store".to_owned());
             etcd_servers.clear();
         }
-        let count =
-            |name: &str| given.number::<u64>(name).map_err(flag).map(|n| usize::try_from(n).unwrap_or(usize::MAX >> 4));
         Ok(Self {
             cert_dir: path("cert-dir").unwrap_or_else(|| data_dir.join("pki")),
             data_dir,
@@ -142,30 +124,15 @@ impl Settings {
                 u16::try_from(n).map_err(|_| wrong())
             })?,
             advertise,
-            tls,
+            tls: tls(path("tls-cert-file"), path("tls-private-key-file"))?,
             only_tls13: only_tls13(given.value("tls-min-version"))?,
             http2: !given.switch("disable-http2-serving").map_err(flag)?,
             client_ca: path("client-ca-file"),
             token_file: path("token-auth-file"),
             anonymous,
             authorization_modes: modes,
-            service_accounts: ServiceAccounts {
-                issuers: given.list("service-account-issuer"),
-                audiences: given.list("api-audiences"),
-                key_files: given.list("service-account-key-file").into_iter().map(PathBuf::from).collect(),
-                signing_key_file: path("service-account-signing-key-file"),
-                max_expiration: max_expiration(given)?,
-                extend_expiration: given.switch("service-account-extend-token-expiration").map_err(flag)?,
-            },
-            audit: Auditing {
-                policy_file: path("audit-policy-file"),
-                log_path: given.get("audit-log-path").filter(|p| !p.is_empty()).map(str::to_owned),
-                rotation: Rotation {
-                    max_size: given.number("audit-log-maxsize").map_err(flag)?,
-                    max_age: given.number("audit-log-maxage").map_err(flag)?,
-                    max_backups: count("audit-log-maxbackup")?,
-                },
-            },
+            service_accounts: service_accounts(given)?,
+            audit: auditing(given)?,
             encryption: encryption(given)?,
             controllers: match given.get("controllers") {
                 Some(_) => given.list("controllers").join(","),
@@ -181,8 +148,8 @@ impl Settings {
             service_range: service_range(given.value("service-cluster-ip-range"))?,
             node_ports: node_ports(given.value("service-node-port-range"))?,
             gates,
-            reading: count("max-requests-inflight")?,
-            mutating: count("max-mutating-requests-inflight")?,
+            reading: count(given, "max-requests-inflight")?,
+            mutating: count(given, "max-mutating-requests-inflight")?,
             request_timeout: given.duration("request-timeout").map_err(flag)?,
             min_watch_timeout: Duration::from_secs(given.number("min-request-timeout").map_err(flag)?),
             quarantine: given.duration("quarantine-ttl").map_err(flag)?,
@@ -212,6 +179,62 @@ impl Settings {
             IpAddr::V6(base) => IpAddr::V6((u128::from(base).wrapping_add(1)).into()),
         }
     }
+}
+
+/// A path that a flag names; none where it is empty.
+fn path(given: &Given, name: &str) -> Option<PathBuf> {
+    given.get(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+fn count(given: &Given, name: &str) -> Result<usize, Error> {
+    given.number::<u64>(name).map_err(Error::Flag).map(|n| usize::try_from(n).unwrap_or(usize::MAX >> 4))
+}
+
+fn tls(certificate: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<(PathBuf, PathBuf)>, Error> {
+    match (certificate, key) {
+        (Some(certificate), Some(key)) => Ok(Some((certificate, key))),
+        (None, None) => Ok(None),
+        _ => Err(Error::Flag("--tls-cert-file and --tls-private-key-file must be given together".into())),
+    }
+}
+
+/// The modes of authorization, and whether somebody unknown may ask. What cannot be used is told before anything is made.
+fn access(given: &Given, warnings: &mut Vec<String>) -> Result<(Vec<String>, bool), Error> {
+    let modes = match given.get("authorization-mode") {
+        Some(_) => given.list("authorization-mode"),
+        None => vec![given.value("authorization-mode").to_owned()],
+    };
+    let parsed = Mode::parse_all(&modes).map_err(|e| Error::Flag(e.to_string()))?;
+    let mut anonymous = given.switch("anonymous-auth").map_err(Error::Flag)?;
+    // Where everything is allowed, everybody would be: whoever comes must at least be known.
+    if anonymous && parsed.contains(&Mode::AlwaysAllow) {
+        anonymous = false;
+        warnings.push("--anonymous-auth counts as false with --authorization-mode=AlwaysAllow".to_owned());
+    }
+    Ok((modes, anonymous))
+}
+
+fn service_accounts(given: &Given) -> Result<ServiceAccounts, Error> {
+    Ok(ServiceAccounts {
+        issuers: given.list("service-account-issuer"),
+        audiences: given.list("api-audiences"),
+        key_files: given.list("service-account-key-file").into_iter().map(PathBuf::from).collect(),
+        signing_key_file: path(given, "service-account-signing-key-file"),
+        max_expiration: max_expiration(given)?,
+        extend_expiration: given.switch("service-account-extend-token-expiration").map_err(Error::Flag)?,
+    })
+}
+
+fn auditing(given: &Given) -> Result<Auditing, Error> {
+    Ok(Auditing {
+        policy_file: path(given, "audit-policy-file"),
+        log_path: given.get("audit-log-path").filter(|p| !p.is_empty()).map(str::to_owned),
+        rotation: Rotation {
+            max_size: given.number("audit-log-maxsize").map_err(Error::Flag)?,
+            max_age: given.number("audit-log-maxage").map_err(Error::Flag)?,
+            max_backups: count(given, "audit-log-maxbackup")?,
+        },
+    })
 }
 
 fn parse<T: std::str::FromStr>(given: &Given, name: &str) -> Result<T, Error> {

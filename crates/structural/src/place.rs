@@ -135,39 +135,29 @@ impl<'p, 'v> Place<'p, 'v> {
 
     /// `spec.list[0].map.key`, as schema errors name it.
     pub fn name(&self) -> String {
-        let mut name = self.parent.map(Place::name).unwrap_or_default();
-        match self.step {
-            Step::Root => {}
-            Step::Field(field) => {
-                if !name.is_empty() {
-                    name.push('.');
-                }
-                name.push_str(field);
-            }
-            Step::Key(key) => {
-                name.push('.');
-                name.push_str(key);
-            }
-            Step::Index(index) => name.push_str(&format!("[{index}]")),
-        }
-        name
+        self.written(|name, key| name.extend([".", key]))
     }
 
     /// `spec.list[0].map[key]`, as all other errors name it.
     pub fn path(&self) -> String {
-        let mut path = self.parent.map(Place::path).unwrap_or_default();
+        self.written(|path, key| path.extend(["[", key, "]"]))
+    }
+
+    /// The way here, with keys of maps written in one way or the other.
+    fn written(&self, key_of: fn(&mut String, &str)) -> String {
+        let mut way = self.parent.map(|parent| parent.written(key_of)).unwrap_or_default();
         match self.step {
             Step::Root => {}
             Step::Field(field) => {
-                if !path.is_empty() {
-                    path.push('.');
+                if !way.is_empty() {
+                    way.push('.');
                 }
-                path.push_str(field);
+                way.push_str(field);
             }
-            Step::Key(key) => path.push_str(&format!("[{key}]")),
-            Step::Index(index) => path.push_str(&format!("[{index}]")),
+            Step::Key(key) => key_of(&mut way, key),
+            Step::Index(index) => way.push_str(&format!("[{index}]")),
         }
-        path
+        way
     }
 
     /// `properties[spec].properties[list].items`: where in the schema this is said.
