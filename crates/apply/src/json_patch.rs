@@ -32,12 +32,13 @@ pub fn apply(doc: Value, patch: &[u8]) -> Result<Value, PatchError> {
 impl Patch {
     /// Reads a patch.
     pub fn decode(patch: &[u8]) -> Result<Self, PatchError> {
-        let value: Value = serde_json::from_slice(patch).map_err(|_| {
-            PatchError::Malformed(format!("error decoding patch: {}", pawl_schema::syntax_error(patch)))
-        })?;
         let wrong = |kind: &str, of: &str| {
             PatchError::Malformed(format!("error decoding patch: json: cannot unmarshal {kind} into Go {of}"))
         };
+        let value: Value = serde_json::from_slice(patch).map_err(|_| match pawl_schema::beyond_floats(patch) {
+            Some(number) => wrong(&format!("number {number}"), "struct field jsonPatchOp.value of type float64"),
+            None => PatchError::Malformed(format!("error decoding patch: {}", pawl_schema::syntax_error(patch))),
+        })?;
         let operations = match value {
             Value::Array(operations) => operations,
             Value::Null => Vec::new(),

@@ -448,7 +448,7 @@ impl Api {
             pieces.extend_from_slice(&data);
         }
         if size > limit {
-            return Err(Status::too_large(format!("Request entity too large: limit is {limit}")));
+            return Err(Status::too_large(format!("limit is {limit}")));
         }
         let pieces = pieces.freeze();
         if let Some(trail) = &call.trail {

@@ -109,8 +109,8 @@ impl Status {
         Self::new(410, "Expired", message)
     }
 
-    pub fn too_large(message: impl Into<String>) -> Self {
-        Self::new(413, "RequestEntityTooLarge", message)
+    pub fn too_large(why: impl std::fmt::Display) -> Self {
+        Self::new(413, "RequestEntityTooLarge", format!("Request entity too large: {why}"))
     }
 
     pub fn unsupported_media_type(message: impl Into<String>) -> Self {

@@ -2,9 +2,10 @@
 
 use pawl_meta::object::{Meta, Object};
 use pawl_meta::{Cause, Details, Errors, GroupKind, GroupVersion, Status, go};
-use pawl_schema::{DecodeError, Decoded, Finding, TypeRef, decode_json, decode_value, syntax_error, yaml};
+use pawl_schema::{DecodeError, Decoded, Finding, TypeRef, decode_json, decode_value, yaml};
 use serde_json::Value;
 
+use crate::stated::Stated;
 use crate::{Context, Registry, Served};
 
 /// What to do about fields that the server does not know or that were given twice.
@@ -126,6 +127,9 @@ impl Registry {
             }
             check_custom_kind(wanted, &opened)?;
             in_order(&mut opened.findings);
+        } else if Stated::differs(&opened.findings) {
+            let stated = Stated::read(sent.encoding, sent.bytes).map_err(unrecognized)?;
+            is_wanted(&stated.api_version, &stated.kind)?;
         } else {
             is_wanted(&opened.api_version, &opened.kind)?;
         }
@@ -158,7 +162,9 @@ impl Registry {
     /// Why an object of another kind is not one of the wanted.
     pub(crate) fn why_not(&self, wanted: &Wanted<'_>, given: &GroupVersion, kind: &str) -> String {
         let is_general = given.version == "v1" && matches!(kind, "List" | "Status");
-        if is_general || self.table().by_kind(&given.group, &given.version, kind).is_some() {
+        // Of every kind there are lists.
+        let listed = kind.strip_suffix("List").unwrap_or(kind);
+        if is_general || self.table().by_kind(&given.group, &given.version, listed).is_some() {
             // What is not about a version of a kind names it by the first part of its group.
             let group = wanted.version.group.split('.').next().filter(|group| !group.is_empty()).unwrap_or("core");
             return format!("converting ({}.{kind}) to ({group}.{}): unknown conversion", given.version, wanted.kind);
@@ -199,9 +205,7 @@ pub fn open(of: TypeRef<'_>, sent: Sent<'_>) -> Result<Opened, BodyError> {
     let (decoded, duplicates) = match sent.encoding {
         Encoding::Json => (decode_json(of, sent.bytes), Vec::new()),
         Encoding::Yaml => {
-            let text = std::str::from_utf8(sent.bytes)
-                .map_err(|_| BodyError::Unrecognized("yaml: control characters are not allowed".to_owned()))?;
-            let parsed = yaml::parse(text).map_err(BodyError::Unrecognized)?;
+            let parsed = yaml::read(sent.bytes).map_err(BodyError::Unrecognized)?;
             (decode_value(of, parsed.value), parsed.duplicates)
         }
         Encoding::Protobuf => return open_message(of, sent.bytes),
@@ -217,7 +221,8 @@ pub fn open(of: TypeRef<'_>, sent: Sent<'_>) -> Result<Opened, BodyError> {
         }
         Err(error @ DecodeError::TooLarge(..)) => Err(BodyError::TooLarge(error.to_string())),
         Err(DecodeError::Type(why)) => {
-            let (api_version, kind) = body_kind(sent.encoding, sent.bytes).map_err(BodyError::Unrecognized)?;
+            let stated = Stated::read(sent.encoding, sent.bytes).map_err(BodyError::Unrecognized)?;
+            let Stated { api_version, kind } = stated;
             Err(BodyError::Wrong { api_version, kind, why })
         }
     }
@@ -285,35 +290,6 @@ impl WrongKind {
             Self::Cannot(message) => Status::bad_request(message),
         }
     }
-}
-
-/// apiVersion and kind of a body that could not be decoded as what it should be.
-fn body_kind(encoding: Encoding, body: &[u8]) -> Result<(String, String), String> {
-    let value: Value = match encoding {
-        Encoding::Json => serde_json::from_slice(body).map_err(|_| syntax_error(body))?,
-        Encoding::Yaml | Encoding::Protobuf => yaml::parse(&String::from_utf8_lossy(body))?.value,
-    };
-    const STRUCT: &str =
-        r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
-    let parse_error = |why: String| format!("couldn't get version/kind; json parse error: {why}");
-    let object = match &value {
-        Value::Object(object) => object,
-        other => {
-            return Err(parse_error(format!(
-                "json: cannot unmarshal {} into Go value of type {STRUCT}",
-                go::json_kind(other)
-            )));
-        }
-    };
-    let text = |field: &str| match object.get(field) {
-        None | Some(Value::Null) => Ok(String::new()),
-        Some(Value::String(text)) => Ok(text.clone()),
-        Some(other) => Err(parse_error(format!(
-            "json: cannot unmarshal {} into Go struct field .{field} of type string",
-            go::json_kind(other)
-        ))),
-    };
-    Ok((text("apiVersion")?, text("kind")?))
 }
 
 fn cannot_handle(wanted: &Wanted<'_>, why: &str) -> Status {

@@ -33,6 +33,7 @@ mod rewrite;
 mod scale;
 mod showing;
 mod stages;
+mod stated;
 mod storage;
 mod table;
 mod turning;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use pawl_apply::{FieldSet, PatchError, Typed, Writer, json_patch, merge_patch, strategic};
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Cause, Details, Errors, GroupKind, GroupVersion, Status, go, time};
-use pawl_schema::{DecodeError, Finding, ObjectRef, Type, decode_json, decode_value, yaml};
+use pawl_schema::{DecodeError, Finding, ObjectRef, Type, decode_json, decode_value, decode_value_of, yaml};
 use serde_json::Value;
 
 use crate::decoding::{FieldValidation, in_order, report, warn};
@@ -115,7 +115,7 @@ impl Registry {
         {
             return Err(wrong(&why));
         }
-        let decoded = decode_value(typing.of.as_ref(), patched).map_err(|error| match error {
+        let decoded = decode_value_of(typing.of.as_ref(), patched, request.body).map_err(|error| match error {
             DecodeError::Syntax(why) | DecodeError::Type(why) => wrong(&why),
             DecodeError::TooLarge(..) => Status::too_large(error.to_string()),
         })?;
@@ -157,10 +157,18 @@ impl Registry {
         let writer =
             Writer { manager: &cx.manager, api_version: &api_version, subresource: request.subresource, time: &now };
         let reset = reset_fields(served, request.subresource);
+        let subject = pawl_apply::subject(&intent);
         let applied = pawl_apply::apply(&typed(served), old, intent, &writer, request.force, &reset)
             .map_err(|error| apply_error(served, error))?;
-        let decoded = decode_value(served.resource.object_type().as_ref(), Value::Object(applied.object))
-            .map_err(|error| Status::plain_error(error.to_string()))?;
+        let (of, made) = (served.resource.object_type().as_ref(), Value::Object(applied.object));
+        if let Some(why) = of.conversion_error(&made).filter(|_| !served.resource.facts.custom) {
+            return Err(Status::plain_error(format!(
+                "failed to convert new object ({subject}) to proper version: unable to convert unstructured object to \
+                 {api_version}, Kind={}: {why}",
+                served.resource.facts.kind
+            )));
+        }
+        let decoded = decode_value(of, made).map_err(|error| Status::plain_error(error.to_string()))?;
         let mut object = decoded.object;
         if old.is_none() {
             metadata_mut(&mut object).remove("resourceVersion");
@@ -322,16 +330,25 @@ pub(crate) fn read_patch(kind: PatchKind, body: &[u8]) -> Result<(Patch, Vec<Fin
         }
         Err(_) => return Err(Status::bad_request(format!("{prefix}{}", pawl_schema::syntax_error(body)))),
     };
-    Ok((if kind == PatchKind::Merge { Patch::Merge(value) } else { Patch::Strategic(value) }, findings))
+    let patch = if kind == PatchKind::Merge { Patch::Merge(value) } else { Patch::Strategic(in_whole_numbers(value)) };
+    Ok((patch, findings))
+}
+
+/// Where upstream converts instead of decoding, a float without a fraction is a whole number.
+fn in_whole_numbers(value: Value) -> Value {
+    match value {
+        Value::Number(number) if number.is_f64() => go::json_float(number.as_f64().unwrap_or_default()),
+        Value::Array(items) => items.into_iter().map(in_whole_numbers).collect(),
+        Value::Object(map) => map.into_iter().map(|(key, value)| (key, in_whole_numbers(value))).collect(),
+        other => other,
+    }
 }
 
 /// Reads the text of what a client wants to see applied.
 pub(crate) fn parse_intent(cx: &Context, body: &[u8], validation: FieldValidation) -> Result<Object, Status> {
-    let text = std::str::from_utf8(body)
-        .map_err(|_| Status::bad_request("error decoding YAML: yaml: invalid leading UTF-8 octet"))?;
     let decoding = |what: &str, why: &str| Status::bad_request(format!("error {what} YAML: {why}"));
     let parsed =
-        yaml::parse(text).map_err(|why| decoding("decoding", &format!("error converting YAML to JSON: {why}")))?;
+        yaml::read(body).map_err(|why| decoding("decoding", &format!("error converting YAML to JSON: {why}")))?;
     if !parsed.duplicates.is_empty() {
         match validation {
             FieldValidation::Ignore => {}

@@ -217,6 +217,10 @@ fn invalid(c: u8, context: &str) -> String {
         b'\n' => r"'\n'".to_owned(),
         b'\t' => r"'\t'".to_owned(),
         b'\r' => r"'\r'".to_owned(),
+        0x07 => r"'\a'".to_owned(),
+        0x08 => r"'\b'".to_owned(),
+        0x0b => r"'\v'".to_owned(),
+        0x0c => r"'\f'".to_owned(),
         c if c < 0x20 || c == 0x7f => format!("'\\x{c:02x}'"),
         c => format!("'{}'", char::from(c)),
     };
@@ -241,6 +245,7 @@ mod tests {
             ("nulx", "invalid character 'x' in literal null (expecting 'l')"),
             ("kind: x", "invalid character 'k' looking for beginning of value"),
             ("\"a\u{1}\"", r"invalid character '\x01' in string literal"),
+            ("\u{c}{}", r"invalid character '\f' looking for beginning of value"),
             ("01", "invalid character '1' after top-level value"),
         ] {
             assert_eq!(syntax_error(text.as_bytes()), expect, "{text}");

@@ -7,14 +7,17 @@ pub mod built;
 mod conversion;
 mod decode;
 mod empties;
+mod go_base64;
 mod go_json;
+mod literals;
 mod print;
 mod shape;
 mod types;
 pub mod yaml;
 mod zero;
 
-pub use decode::{DecodeError, Decoded, Finding, decode_json, decode_value};
+pub use decode::{DecodeError, Decoded, Finding, decode_json, decode_value, decode_value_of};
 pub use go_json::syntax_error;
+pub use literals::beyond_floats;
 pub use shape::{Field, ListType, Node, NodeId, NodeKind, Object, Patch, Presence, Scalar, Schema, SchemaBuilder};
 pub use types::{FieldRef, ObjectRef, Type, TypeKind, TypeRef};
