@@ -1,5 +1,7 @@
 //! Options of requests, read from the query and checked as upstream checks them.
 
+use std::time::Duration;
+
 use pawl_meta::selector::{FieldSelector, LabelSelector};
 use pawl_meta::{Errors, GroupKind, Status, go};
 use pawl_registry::{
@@ -8,6 +10,7 @@ use pawl_registry::{
 use serde_json::{Map, Value, json};
 
 use crate::api::{Api, Call};
+use crate::query::Query;
 
 /// What lists and watches are told.
 pub struct ListOptions {
@@ -114,6 +117,26 @@ impl ListOptions {
             (_, Some(version)) => WatchStart::After(version),
         };
         WatchRequest { scope: self.scope, selection: self.selection, start, bookmarks: self.bookmarks, tolerant: false }
+    }
+}
+
+/// How long a client wants to wait at most; none where it does not say, or does not care.
+pub fn timeout(query: &Query) -> Result<Option<Duration>, Status> {
+    let Some(text) = query.get("timeout").filter(|text| !text.is_empty()) else { return Ok(None) };
+    match pawl_meta::duration::parse(text) {
+        Some(nanos) => Ok(u64::try_from(nanos).ok().filter(|nanos| *nanos > 0).map(Duration::from_nanos)),
+        None => {
+            let why = format!("time: invalid duration {}", go::quote(text));
+            Err(Status::bad_request(format!("invalid timeout specified in the request URL - {why}")))
+        }
+    }
+}
+
+/// Refuses what a GET could once ask for: an object without what the cluster made of it.
+pub fn check_export(query: &Query) -> Result<(), Status> {
+    match query.flag("export") {
+        Some(true) => Err(Status::bad_request("the export parameter, deprecated since v1.14, is no longer supported")),
+        _ => Ok(()),
     }
 }
 

@@ -5,6 +5,7 @@ use pawl_meta::{Cause, Details, Errors, GroupKind, GroupVersion, Status, go};
 use pawl_schema::{DecodeError, Decoded, Finding, TypeRef, decode_json, decode_value, yaml};
 use serde_json::Value;
 
+use crate::patch::is_former_version;
 use crate::stated::Stated;
 use crate::{Context, Registry, Served};
 
@@ -155,6 +156,9 @@ impl Registry {
         if kind == wanted.kind && (is_version(&wanted.version.version) || wanted.former.is_some_and(is_version)) {
             return Ok(());
         }
+        if kind == wanted.kind && is_once_served(given, wanted) {
+            return Err(WrongKind::Cannot(other_version(&given.to_string(), &wanted.version.to_string())));
+        }
         let (version, why) = (go::quote(&given.version), self.why_not(wanted, given, kind));
         Err(WrongKind::Cannot(format!("{kind} in version {version} cannot be handled as a {}: {why}", wanted.kind)))
     }
@@ -245,9 +249,7 @@ fn open_message(of: TypeRef<'_>, bytes: &[u8]) -> Result<Opened, BodyError> {
 fn check_custom_kind(wanted: &Wanted<'_>, opened: &Opened) -> Result<(), Status> {
     let (given, expected) = (&opened.api_version, wanted.version.to_string());
     if !given.is_empty() && *given != expected {
-        return Err(Status::bad_request(format!(
-            "the API version in the data ({given}) does not match the expected API version ({expected})"
-        )));
+        return Err(Status::bad_request(other_version(given, &expected)));
     }
     if opened.kind == wanted.kind {
         return Ok(());
@@ -256,6 +258,27 @@ fn check_custom_kind(wanted: &Wanted<'_>, opened: &Opened) -> Result<(), Status>
     errors.invalid(&"kind", opened.kind.as_str(), format!("must be {}", wanted.kind));
     let kind = GroupKind { group: wanted.version.group.clone(), kind: opened.kind.clone() };
     Err(Status::invalid(&kind, opened.object.name(), &errors))
+}
+
+fn other_version(given: &str, expected: &str) -> String {
+    format!("the API version in the data ({given}) does not match the expected API version ({expected})")
+}
+
+/// Whether a kind once had this version, or has it in another group.
+fn is_once_served(given: &GroupVersion, wanted: &Wanted<'_>) -> bool {
+    const OTHERS: [(&str, &str, &str); 7] = [
+        ("Scale", "extensions", "v1beta1"),
+        ("Scale", "apps", "v1beta1"),
+        ("Scale", "apps", "v1beta2"),
+        ("Deployment", "extensions", "v1beta1"),
+        ("DaemonSet", "extensions", "v1beta1"),
+        ("ReplicaSet", "extensions", "v1beta1"),
+        ("Ingress", "extensions", "v1beta1"),
+    ];
+    let is_other = |(kind, group, version): &(&str, &str, &str)| {
+        (*kind, *group, *version) == (wanted.kind, given.group.as_str(), given.version.as_str())
+    };
+    is_former_version(given, &wanted.version) || OTHERS.iter().any(is_other)
 }
 
 /// Of what users defined upstream finds duplicates first, then what is not declared, then what metadata of embedded

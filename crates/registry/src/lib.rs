@@ -67,6 +67,7 @@ pub use listing::{ListAt, ListRequest, Page};
 pub use messages::Messages;
 pub use metadata::validate_embedded;
 pub use patch::{PatchKind, PatchRequest};
+pub use pawl_kinds::Columns;
 pub use pawl_seal::Plain;
 pub use resealing::Resealed;
 pub use scale::ScaleChange;
@@ -76,7 +77,7 @@ pub use table::{Served, Stored, Table};
 pub use unreadable::{Closed, Reason, Unreadable};
 pub use update::{Change, UpdateRequest, Updated};
 pub use watching::{WatchItem, WatchRequest, WatchStart, Watcher};
-pub use wire::{api_type, message, protobuf, set_defaults, type_of, validate};
+pub use wire::{api_columns, api_type, message, protobuf, set_defaults, type_of, validate};
 
 /// What the registry is told once, at start.
 pub struct Settings {

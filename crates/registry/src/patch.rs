@@ -94,7 +94,7 @@ impl Registry {
         let mut patched = patch.outcome(&typed(served), Value::Object(old.clone()))?;
         // Only errors show it, and most patches are right: then it is worked out once more.
         let shown = || match patch {
-            Patch::Strategic(patch) => go::print_map(patch),
+            Patch::Strategic(patch) => go::print_map(&without_unmatched_nulls(patch.clone(), Some(old))),
             _ => {
                 let before = Value::Object(old.clone());
                 let again = patch.outcome(&typed(served), before.clone()).unwrap_or_default();
@@ -141,10 +141,6 @@ impl Registry {
         intent: Object,
         old: Option<&Object>,
     ) -> Result<Object, Status> {
-        // What is there has its name already.
-        if old.is_none() && intent.name().is_empty() {
-            return Err(nameless(request.name));
-        }
         if old.is_none() && !intent.uid().is_empty() {
             let why = format!(
                 "uid mismatch: the provided object specified uid {}, and no existing object was found",
@@ -157,9 +153,14 @@ impl Registry {
         let writer =
             Writer { manager: &cx.manager, api_version: &api_version, subresource: request.subresource, time: &now };
         let reset = reset_fields(served, request.subresource);
+        // What is there has its name already.
+        let is_nameless = old.is_none() && intent.name().is_empty();
         let subject = pawl_apply::subject(&intent);
         let applied = pawl_apply::apply(&typed(served), old, intent, &writer, request.force, &reset)
             .map_err(|error| apply_error(served, error))?;
+        if is_nameless {
+            return Err(nameless(request.name));
+        }
         let (of, made) = (served.resource.object_type().as_ref(), Value::Object(applied.object));
         if let Some(why) = of.conversion_error(&made).filter(|_| !served.resource.facts.custom) {
             return Err(Status::plain_error(format!(
@@ -235,7 +236,9 @@ struct Typing {
 /// Versions that are no longer served and differ from what is served in nothing but their name and some defaults: a patch
 /// may name them.
 pub(crate) fn is_former_version(given: &GroupVersion, expected: &GroupVersion) -> bool {
-    const FORMER: [(&str, &[&str]); 14] = [
+    const FORMER: [(&str, &[&str]); 16] = [
+        ("authentication.k8s.io", &["v1alpha1", "v1beta1"]),
+        ("authorization.k8s.io", &["v1beta1"]),
         ("admissionregistration.k8s.io", &["v1alpha1", "v1beta1"]),
         ("apps", &["v1beta1", "v1beta2"]),
         ("batch", &["v1beta1"]),
@@ -332,6 +335,31 @@ pub(crate) fn read_patch(kind: PatchKind, body: &[u8]) -> Result<(Patch, Vec<Fin
     };
     let patch = if kind == PatchKind::Merge { Patch::Merge(value) } else { Patch::Strategic(in_whole_numbers(value)) };
     Ok((patch, findings))
+}
+
+/// A patch as upstream shows it once it was merged: what has no counterpart has lost its nulls.
+fn without_unmatched_nulls(patch: Value, original: Option<&Object>) -> Value {
+    match (patch, original) {
+        (Value::Object(patch), Some(original)) => {
+            let shown = patch.into_iter().map(|(key, value)| {
+                let value = match (original.get(&key), value) {
+                    (Some(Value::Object(inner)), value @ Value::Object(_)) => {
+                        without_unmatched_nulls(value, Some(inner))
+                    }
+                    (Some(was), value) if go::json_kind(was) == go::json_kind(&value) => value,
+                    (_, value) => without_unmatched_nulls(value, None),
+                };
+                (key, value)
+            });
+            Value::Object(shown.collect())
+        }
+        (Value::Object(patch), None) => {
+            let left = patch.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(left.map(|(key, value)| (key, without_unmatched_nulls(value, None))).collect())
+        }
+        (Value::Array(items), None) => items.into_iter().map(|item| without_unmatched_nulls(item, None)).collect(),
+        (other, _) => other,
+    }
 }
 
 /// Where upstream converts instead of decoding, a float without a fraction is a whole number.

@@ -33,6 +33,8 @@ pub(crate) struct Pipeline<'a> {
     pub tracked: bool,
     /// The new object comes whole from a client.
     pub replaces: bool,
+    /// The new object comes of a patch.
+    pub patches: bool,
     /// What is there: nothing is what is created.
     pub present: Option<Present<'a>>,
     pub new: Object,
@@ -89,7 +91,7 @@ impl Pipeline<'_> {
             None => {}
             Some(_) => check_name(&self.new, self.name)?,
         }
-        metadata::dedup_owners(self.cx, &mut self.new);
+        metadata::dedup_owners(self.cx, &mut self.new, self.patches);
         self.settle_liens();
         Ok(())
     }
@@ -132,9 +134,9 @@ impl Pipeline<'_> {
     /// A uid and a resourceVersion in the new object are conditions on the old one.
     fn check_conditions(&self) -> Result<(), Status> {
         let Some(Present { entry, old, .. }) = self.present else { return Ok(()) };
-        let Self { served, name, .. } = *self;
+        let Self { cx, served, namespace, name, .. } = *self;
         if self.replaces {
-            check_uid(served, &self.new, old, name)?;
+            check_uid((cx, served, namespace), &self.new, old)?;
         }
         match self.new.resource_version() {
             "" | "0" if !served.resource.facts.unconditional && matches!(self.subresource, "" | "status") => {

@@ -2,6 +2,8 @@
 //!
 //! Only used once a document has been refused: the fast decoder finds that it is wrong, this finds what Go would say.
 
+use pawl_meta::go;
+
 /// What Go says about a malformed document.
 pub fn syntax_error(text: &[u8]) -> String {
     let mut scanner = Scanner { text, at: 0 };
@@ -211,20 +213,13 @@ impl Scanner<'_> {
 }
 
 fn invalid(c: u8, context: &str) -> String {
+    let quoted = go::quote(&char::from(c).to_string());
     let shown = match c {
-        b'\'' => r"'\''".to_owned(),
-        b'"' => "'\"'".to_owned(),
-        b'\n' => r"'\n'".to_owned(),
-        b'\t' => r"'\t'".to_owned(),
-        b'\r' => r"'\r'".to_owned(),
-        0x07 => r"'\a'".to_owned(),
-        0x08 => r"'\b'".to_owned(),
-        0x0b => r"'\v'".to_owned(),
-        0x0c => r"'\f'".to_owned(),
-        c if c < 0x20 || c == 0x7f => format!("'\\x{c:02x}'"),
-        c => format!("'{}'", char::from(c)),
+        b'\'' => r"\'",
+        b'"' => "\"",
+        _ => quoted.trim_matches('"'),
     };
-    format!("invalid character {shown} {context}")
+    format!("invalid character '{shown}' {context}")
 }
 
 #[cfg(test)]
