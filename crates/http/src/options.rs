@@ -161,7 +161,8 @@ fn check_fields(served: &Served, fields: &FieldSelector) -> Result<(), Status> {
                 go::quote(field)
             )
         } else {
-            format!("field label not supported: {field}")
+            let words = facts.select_refusal.as_deref().unwrap_or("field label not supported: %s");
+            words.replace("%q", &go::quote(field)).replace("%s", field)
         }));
     }
     Ok(())

@@ -243,6 +243,10 @@ impl Registry {
             _ => ["finalizers", "liens", "ownerReferences"].iter().for_each(|field| restore(metadata, was, field)),
         }
         self.prepare_kind_update(cx, served, subresource, new, old);
+        if is_status && !facts.custom {
+            // What is restored may have defaults for what is not; what was wrong with it was told when it was read.
+            let _ = self.set_defaults(served, new);
+        }
         if !is_status && facts.generation.counts(new, old) {
             metadata_mut(new).insert("generation".to_owned(), json!(old.generation() + 1));
         }

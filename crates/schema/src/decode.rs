@@ -184,6 +184,8 @@ struct Place<'p> {
     step: Step<'p>,
     /// The struct whose field this is, as Go's messages name it.
     owner: &'p str,
+    /// The structs within that one that the field is in.
+    embedded: &'p str,
 }
 
 enum Step<'p> {
@@ -196,7 +198,7 @@ enum Step<'p> {
 }
 
 impl Place<'static> {
-    const ROOT: Place<'static> = Place { parent: None, step: Step::Root, owner: "" };
+    const ROOT: Place<'static> = Place { parent: None, step: Step::Root, owner: "", embedded: "" };
 }
 
 impl Place<'_> {
@@ -217,7 +219,7 @@ impl Place<'_> {
     }
 
     fn child_path(&self, name: &str) -> String {
-        Place { parent: Some(self), step: Step::Field(name), owner: "" }.path()
+        Place { parent: Some(self), step: Step::Field(name), owner: "", embedded: "" }.path()
     }
 
     /// `PodSpec.spec.template.spec.hostname`: Go's way to name a field leaves indexes and keys out.
@@ -228,6 +230,7 @@ impl Place<'_> {
         while let Some(place) = at {
             if let Step::Field(name) = place.step {
                 names.push(name);
+                names.extend((!place.embedded.is_empty()).then_some(place.embedded));
                 if owner.is_empty() {
                     owner = place.owner;
                 }
@@ -415,7 +418,7 @@ impl Seed<'_, '_> {
     fn items<'de, A: SeqAccess<'de>>(self, item: TypeRef<'_>, owner: &str, mut seq: A) -> Result<Value, A::Error> {
         let mut items = Vec::with_capacity(seq.size_hint().unwrap_or(0).min(1024));
         loop {
-            let place = Place { parent: Some(self.place), step: Step::Index(items.len()), owner };
+            let place = Place { parent: Some(self.place), step: Step::Index(items.len()), owner, embedded: "" };
             match seq.next_element_seed(Seed { of: item, place: &place, ..self })? {
                 None => return Ok(Value::Array(items)),
                 Some(value) => {
@@ -438,8 +441,9 @@ impl Seed<'_, '_> {
             match object.position(name).and_then(|at| Some((at, object.fields.get(at)?))) {
                 Some((at, field)) => {
                     let owner = object.struct_name(field);
+                    let embedded = &field.embedded;
                     let field = FieldRef { schema: shape.schema, field };
-                    let place = Place { parent: Some(self.place), step: Step::Field(name), owner };
+                    let place = Place { parent: Some(self.place), step: Step::Field(name), owner, embedded };
                     let is_repeated = seen.insert(at);
                     if is_repeated {
                         self.find(|| Finding::Duplicate { path: place.path() });
@@ -460,7 +464,7 @@ impl Seed<'_, '_> {
                     }
                 }
                 None if self.node().preserve_unknown => {
-                    let place = Place { parent: Some(self.place), step: Step::Field(name), owner: "" };
+                    let place = Place { parent: Some(self.place), step: Step::Field(name), owner: "", embedded: "" };
                     let value = match shape.others() {
                         Some(of) => access.next_value_seed(Seed { of, place: &place, ..self })?,
                         None => access.next_value_seed(Untyped { seed: Seed { place: &place, ..self } })?,
@@ -489,7 +493,8 @@ impl Seed<'_, '_> {
         let mut map = Map::new();
         while let Some(name) = access.next_key::<Name<'de>>()? {
             let name = name.as_str();
-            let place = Place { parent: Some(self.place), step: Step::Key(name), owner: self.place.owner };
+            let place =
+                Place { parent: Some(self.place), step: Step::Key(name), owner: self.place.owner, embedded: "" };
             if map.contains_key(name) {
                 self.find(|| Finding::Duplicate { path: place.path() });
             }

@@ -13,7 +13,15 @@ fn options(value: Value) -> DeleteOptions {
 fn judge_it(target: Value, opts: Value, traits: Traits, liens_hold: bool) -> Verdict {
     let resource = GroupResource::new("", "configmaps");
     let (target, options) = (object(target), options(opts));
-    let deletion = Deletion { resource: &resource, kind: "ConfigMap", options: &options, traits, liens_hold, now: NOW };
+    let deletion = Deletion {
+        resource: &resource,
+        kind: "ConfigMap",
+        kind_group: "",
+        options: &options,
+        traits,
+        liens_hold,
+        now: NOW,
+    };
     let verdict = judge(&deletion, target.clone());
     if let Verdict::Remove { object, changed } = &verdict {
         assert_eq!(*changed, *object != target);
@@ -130,6 +138,10 @@ fn a_grace_period_must_end_at_a_time_that_can_be_told() {
 
 #[test]
 fn some_kinds_leave_their_dependents_behind() {
+    let traits = Traits { uncollected: true, ..Traits::default() };
+    let orphaning = json!({"propagationPolicy": "Orphan"});
+    let event = json!({"metadata": {"name": "e"}});
+    assert_eq!(told(judge_it(event, orphaning, traits, true)), "remove grace=- finalizers=[]");
     let traits = Traits { orphans: true, ..Traits::default() };
     let told_of = |target: Value, opts: Value| told(judge_it(target, opts, traits, true));
     let plain = json!({"metadata": {"name": "c"}});
