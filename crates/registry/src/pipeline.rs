@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pawl_admission::{Attributes, Operation};
 use pawl_kinds::Mark;
 use pawl_kv::Expect;
-use pawl_meta::object::{Meta, Object};
+use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Errors, FieldPath, GroupKind, Status};
 
 use crate::allocation::Held;
@@ -162,7 +162,13 @@ impl Pipeline<'_> {
         match self.present {
             Some(Present { old, .. }) => {
                 registry.prepare_update(cx, served, subresource, &mut self.new, old);
-                registry.allocate_update(cx, served, subresource, &mut self.new, old)
+                let held = registry.allocate_update(cx, served, subresource, &mut self.new, old)?;
+                // What is not stored in an object must not tell it from the old one; where only the times of owners do, nothing
+                // has changed.
+                let version = old.resource_version();
+                metadata_mut(&mut self.new).insert("resourceVersion".to_owned(), version.into());
+                pawl_apply::restore_times(old, &mut self.new);
+                Ok(held)
             }
             None => {
                 let asked = if served.resource.facts.allocates { self.new.clone() } else { Object::new() };

@@ -498,7 +498,8 @@ pub fn service_cidr_ranges_update(cx: &Check<'_>, new: &Object, old: &Object, pa
     let (now, before) = (ranges(new), ranges(old));
     let at = path.child("spec").child("cidrs");
     if now.len() != before.len() && !(before.len() == 1 && now.len() == 2) {
-        errors.invalid(&at, json!(now), "field is immutable");
+        let shown = if now.is_empty() { Value::Null } else { json!(now) };
+        errors.invalid(&at, shown, "field is immutable");
         return;
     }
     for (index, (one, other)) in now.iter().zip(&before).enumerate() {

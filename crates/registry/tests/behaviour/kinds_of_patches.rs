@@ -169,3 +169,26 @@ async fn a_kind_in_other_letters_counts_too() {
     let sent = pawl_registry::Sent::json(br#"{"Kind":"ConfigMap","metadata":{"name":"k"}}"#, FieldValidation::Ignore);
     assert!(stage.registry.decode(&context(), &maps, sent).is_ok());
 }
+
+/// A write that only takes away what the server puts back, a second later, is none.
+#[tokio::test]
+async fn what_the_server_puts_back_is_no_change() {
+    let stage = Stage::open().await;
+    let sets = stage.served("apps", "v1", "daemonsets");
+    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let spec = json!({"selector": {"matchLabels": {"a": "b"}}, "template": template});
+    let sent = json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d"}, "spec": spec});
+    let made = stage.create(&sets, sent.clone()).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    let put = async |subresource: &str| {
+        let body = sent.to_string();
+        let sent = pawl_registry::Sent::json(body.as_bytes(), FieldValidation::Strict);
+        let request = pawl_registry::UpdateRequest::new(("n", "d"), subresource, pawl_registry::Change::replace(sent));
+        stage.registry.update(&context(), &sets, request).await.map(drop).unwrap();
+        stage.get(&sets, "d").await.unwrap()
+    };
+    let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+    assert_eq!(version(&put("").await), version(&made));
+    let generation = &put("status").await["metadata"]["annotations"]["deprecated.daemonset.template.generation"];
+    assert_eq!(generation, "1");
+}
