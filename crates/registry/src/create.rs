@@ -89,6 +89,10 @@ impl Registry {
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
             metadata.remove(field);
         }
+        // It is answered in dry runs alone: the store has no place for it.
+        if !cx.dry_run {
+            metadata.remove("selfLink");
+        }
         // Where nothing counts it, it is whatever somebody says.
         if facts.generation != Generation::None {
             metadata.remove("generation");

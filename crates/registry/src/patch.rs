@@ -6,7 +6,7 @@ use pawl_apply::{FieldSet, PatchError, Typed, Writer, json_patch, merge_patch, s
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Cause, Details, Errors, GroupKind, GroupVersion, Status, go, time};
 use pawl_schema::{DecodeError, Finding, ObjectRef, Type, decode_json, decode_value, decode_value_of, yaml};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::decoding::{FieldValidation, in_order, report, warn};
 use crate::update::{Change, PatchChange, nameless};
@@ -128,6 +128,9 @@ impl Registry {
         }
         report_patch(cx, request.validation, patch, found.to_vec(), decoded.findings, wrong)?;
         let mut object = served.in_this_form(decoded.object);
+        if let Some(former) = &typing.former {
+            set_former_defaults(former, &mut object);
+        }
         self.set_defaults(served, &mut object).map_err(|why| wrong(&why))?;
         Ok(object)
     }
@@ -181,7 +184,8 @@ impl Registry {
     /// Finds out what a patched document says it is. A strategic merge patch has no say in this.
     fn typing(&self, served: &Served, request: &PatchRequest<'_>, patched: &mut Value) -> Result<Typing, Status> {
         let (expected, wanted) = (served.resource.group_version(), &served.resource.facts.kind);
-        let own = |refusal| Ok(Typing { of: served.resource.object_type().clone(), refusal });
+        let of = || served.resource.object_type().clone();
+        let own = |refusal| Ok(Typing { of: of(), refusal, former: None });
         let Some(document) = patched.as_object_mut() else { return own(None) };
         let text = |field: &str| match document.get(field) {
             None | Some(Value::Null) => Some(""),
@@ -210,10 +214,13 @@ impl Registry {
         let typing = match other {
             Some(of) if is_form => {
                 document.insert("kind".to_owned(), wanted.as_str().into());
-                return Ok(Typing { of, refusal: None });
+                return Ok(Typing { of, refusal: None, former: None });
             }
-            _ if is_same => own(None),
-            Some(of) => Ok(Typing { of, refusal: Some(self.why_not(&served.wanted(), &given, kind)) }),
+            _ if is_same => Ok(Typing { of: of(), refusal: None, former: (given != expected).then_some(given) }),
+            Some(of) => {
+                let refusal = Some(self.why_not(&served.wanted(), &given, kind));
+                Ok(Typing { of, refusal, former: None })
+            }
             None => own(Some(self.why_not(&served.wanted(), &given, kind))),
         };
         name_kind(document, served);
@@ -231,6 +238,17 @@ struct Typing {
     of: Type,
     /// Why it is not what it should be.
     refusal: Option<String>,
+    /// The version that it names, which is served no longer.
+    former: Option<GroupVersion>,
+}
+
+/// The defaults that a version had when it was served and that its successor has not: labels come from the template.
+fn set_former_defaults(former: &GroupVersion, object: &mut Object) {
+    let labels = pawl_meta::object::at(object, "spec.template.metadata.labels")
+        .filter(|_| former.group == "apps" && former.version == "v1beta1" && object.labels().is_none_or(Map::is_empty));
+    if let Some(labels) = labels.cloned() {
+        metadata_mut(object).insert("labels".to_owned(), labels);
+    }
 }
 
 /// Versions that are no longer served and differ from what is served in nothing but their name and some defaults: a patch

@@ -215,6 +215,9 @@ impl Registry {
         let nothing = Object::new();
         let was = old.metadata().unwrap_or(&nothing);
         let metadata = metadata_mut(new);
+        if !cx.dry_run {
+            metadata.remove("selfLink");
+        }
         restore(metadata, was, "generation");
         for field in ["creationTimestamp", "deletionTimestamp"] {
             if was.contains_key(field) {

@@ -192,3 +192,16 @@ async fn what_the_server_puts_back_is_no_change() {
     let generation = &put("status").await["metadata"]["annotations"]["deprecated.daemonset.template.generation"];
     assert_eq!(generation, "1");
 }
+
+#[tokio::test]
+async fn a_former_version_has_its_defaults() {
+    let stage = Stage::open().await;
+    let deployments = stage.served("apps", "v1", "deployments");
+    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let spec = json!({"selector": {"matchLabels": {"a": "b"}}, "template": template});
+    stage.create(&deployments, json!({"metadata": {"name": "d"}, "spec": spec})).await.unwrap();
+    let patched = stage.merge(&deployments, "d", "", json!({"metadata": {"selfLink": "/x"}})).await.unwrap();
+    assert_eq!((&patched["metadata"]["selfLink"], &patched["metadata"]["labels"]), (&Value::Null, &Value::Null));
+    let patched = stage.merge(&deployments, "d", "", json!({"apiVersion": "apps/v1beta1"})).await.unwrap();
+    assert_eq!((&patched["apiVersion"], &patched["metadata"]["labels"]), (&json!("apps/v1"), &json!({"a": "b"})));
+}
