@@ -335,11 +335,13 @@ fn things(i: usize) -> String {
 /// Defines, creates, changes and deletes until nobody answers. Returns the objects that must be there: acknowledged, with no
 /// deletion of theirs or of their definition on its way.
 async fn live(client: Client, i: usize, mut rng: Rng) -> Vec<String> {
-    let mut kept = Vec::new();
+    let (mut kept, mut goes) = (Vec::new(), false);
     let defined = definition(&plural(i), &format!("Thing{i}"), json!([version("v1", true, json!({"a": text()}))]));
     loop {
         match client.post(DEFINITIONS, &defined).await {
-            Ok(answer) if matches!(answer.code, 201 | 409) => {}
+            // What is taken while the definition goes is gone with it.
+            Ok(answer) if answer.code == 409 && goes => continue,
+            Ok(answer) if matches!(answer.code, 201 | 409) => goes = false,
             Ok(answer) => panic!("{}", answer.json()),
             Err(_) => return kept,
         }
@@ -360,6 +362,7 @@ async fn live(client: Client, i: usize, mut rng: Rng) -> Vec<String> {
         }
         if rng.u8(..) < 64 {
             kept.clear();
+            goes = true;
             if client.delete(&format!("{DEFINITIONS}/{}.example.com", plural(i))).await.is_err() {
                 return kept;
             }
