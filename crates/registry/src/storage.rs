@@ -130,7 +130,7 @@ impl Storage {
             None => Change::Delete,
             Some(Put { value, ttl }) => Change::Put { value: stored.seal(&full_key, value)?.into_bytes(), ttl },
         };
-        let write = Write { key: Bytes::from(full_key), expect, change };
+        let write = Write::new(Bytes::from(full_key), expect, change);
         match self.kv.write(write).await.map_err(|e| store_error(&e))? {
             Outcome::Applied { revision } => {
                 let _ = self.wait_for_written(revision).await;

@@ -133,7 +133,7 @@ impl Storage {
         let mut expect = Expect::Absent;
         loop {
             let change = Change::Put { value: value.clone(), ttl: None };
-            match self.kv().write(Write { key: key.clone(), expect, change }).await? {
+            match self.kv().write(Write::new(key.clone(), expect, change)).await? {
                 Outcome::Applied { revision } => return Ok(revision),
                 Outcome::Conflict { current } => {
                     expect = current.map_or(Expect::Absent, |current| Expect::Revision(current.mod_revision));
