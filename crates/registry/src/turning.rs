@@ -90,7 +90,9 @@ impl Storage {
         }
         self.history().forget();
         for (stored, entries) in turned {
+            let keys: Vec<Arc<str>> = entries.iter().map(|entry| Arc::clone(&entry.key)).collect();
             stored.cache.turn(entries, revision);
+            self.usage.look(&stored, keys.iter().map(|key| &**key));
         }
         self.show(table, revision);
     }

@@ -12,7 +12,7 @@ mod templates;
 use std::fmt;
 
 pub use index::{Changed, Index, Who};
-pub use references::{Reference, Uses, is_going, references};
+pub use references::{Reference, Uses, claim_of, is_going, references};
 
 /// A kind of objects that can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -149,6 +149,7 @@ impl User {
         match used {
             Used::Secret => runs || stores || self == Self::Claim,
             Used::ConfigMap => runs,
+            Used::Claim => self == Self::Pod,
             _ => false,
         }
     }

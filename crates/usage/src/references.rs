@@ -252,11 +252,19 @@ impl Storage {
 }
 
 /// Whether a user is on its way out by itself, so that what it uses is soon free: it is being deleted, or it is a volume
-/// that its driver is to delete.
-pub fn is_going(user: User, object: &Object) -> bool {
+/// that its driver deletes with its claim, and the claim is going or gone.
+pub fn is_going(user: User, object: &Object, claim: Option<&Object>) -> bool {
     let text = |path: &str| at(object, path).and_then(Value::as_str).unwrap_or_default();
-    let released = || text("status.phase") == "Released" && text("spec.persistentVolumeReclaimPolicy") == "Delete";
-    object.is_deleting() || user == User::Volume && released()
+    let is_let_go = || text("status.phase") == "Released" || claim.is_some_and(Meta::is_deleting);
+    object.is_deleting()
+        || user == User::Volume && text("spec.persistentVolumeReclaimPolicy") == "Delete" && is_let_go()
+}
+
+/// The key of the claim that a volume belongs to.
+pub fn claim_of(user: User, object: &Object) -> Option<String> {
+    let text = |path: &str| at(object, path).and_then(Value::as_str);
+    let claim = (text("spec.claimRef.namespace")?, text("spec.claimRef.name")?);
+    (user == User::Volume).then(|| format!("{}/{}", claim.0, claim.1))
 }
 
 #[cfg(test)]
@@ -406,11 +414,16 @@ mod tests {
 
     #[test]
     fn a_volume_that_its_driver_deletes_is_going() {
-        let going = |phase: &str, policy: &str, metadata: Value| {
+        let leaving = json!({"metadata": {"deletionTimestamp": "t"}});
+        let volume = |phase: &str, policy: &str, metadata: Value| {
             let volume = json!({"metadata": metadata, "spec": {"persistentVolumeReclaimPolicy": policy},
                 "status": {"phase": phase}});
-            is_going(User::Volume, volume.as_object().unwrap())
+            volume.as_object().unwrap().clone()
         };
+        let going =
+            |phase: &str, policy: &str, metadata| is_going(User::Volume, &volume(phase, policy, metadata), None);
+        assert!(is_going(User::Volume, &volume("Bound", "Delete", json!({})), leaving.as_object()));
+        assert!(!is_going(User::Volume, &volume("Bound", "Retain", json!({})), leaving.as_object()));
         assert!(going("Released", "Delete", json!({})));
         assert!(!going("Released", "Retain", json!({})));
         assert!(!going("Bound", "Delete", json!({})));
