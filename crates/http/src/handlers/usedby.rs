@@ -18,10 +18,7 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &Call) -> Result<Re
     let used = Used::of(&served.group_resource.group, &served.group_resource.resource);
     let used = used.ok_or_else(Status::no_such_resource)?;
     let shown = api.registry.users_shown(&call.cx, &Target::new(used, namespace, name), MOST, |_| true);
-    let mut metadata = json!({"name": entry.name(), "resourceVersion": entry.revision.to_string()});
-    if !namespace.is_empty() {
-        metadata["namespace"] = json!(namespace);
-    }
+    let metadata = placed(namespace, json!({"name": entry.name(), "resourceVersion": entry.revision.to_string()}));
     let users: Vec<Value> = shown.users.iter().map(user).collect();
     call.reply(
         200,
@@ -31,10 +28,17 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &Call) -> Result<Re
 }
 
 fn user(user: &UserShown) -> Value {
-    let mut value = json!({"apiVersion": user.api_version, "kind": user.who.user.kind(), "name": user.who.name(),
+    let shown = json!({"apiVersion": user.api_version, "kind": user.who.user.kind(), "name": user.who.name(),
         "uid": user.uid, "fields": user.fields, "protects": user.protects});
-    if !user.who.namespace().is_empty() {
-        value["namespace"] = json!(user.who.namespace());
+    placed(user.who.namespace(), shown)
+}
+
+/// With the namespace, for what is in one.
+fn placed(namespace: &str, mut value: Value) -> Value {
+    if let Value::Object(fields) = &mut value
+        && !namespace.is_empty()
+    {
+        fields.insert("namespace".to_owned(), json!(namespace));
     }
     value
 }
