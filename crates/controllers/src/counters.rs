@@ -61,8 +61,7 @@ impl Default for LienTally {
 
 impl LienTally {
     pub fn collectors(&self) -> Vec<Box<dyn Collector>> {
-        let of = |liens: &Liens| liens.0.clone().map(|metric| Box::new(metric) as Box<dyn Collector>);
-        [&self.secrets, &self.config_maps].into_iter().filter_map(of).collect()
+        [&self.secrets, &self.config_maps].into_iter().filter_map(Liens::collector).collect()
     }
 }
 
@@ -71,12 +70,16 @@ impl LienTally {
 pub struct Liens(Option<IntCounterVec>);
 
 impl Liens {
-    fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         let help = "Liens on objects in use, by what was done: add, remove, or retry after a failure.";
         let metric = IntCounterVec::new(Opts::new(name, help), &["operation"]).ok();
         let liens = Self(metric);
         ["add", "remove", "retry"].iter().for_each(|operation| liens.count(operation, 0));
         liens
+    }
+
+    pub fn collector(&self) -> Option<Box<dyn Collector>> {
+        self.0.clone().map(|metric| Box::new(metric) as Box<dyn Collector>)
     }
 
     pub fn changed(&self, did: Plan) {

@@ -37,8 +37,9 @@ use pawl_registry::Registry;
 use pawl_usage::Protection;
 
 pub use actor::{Act, Witness};
-pub use counters::Counters;
+pub use counters::{Counters, Liens};
 pub use definitions::Catalogue;
+pub use queue::{Queue, Step};
 pub use selection::Name;
 
 use counters::Tally;

@@ -256,7 +256,7 @@ async fn a_start_whose_pages_are_forgotten_meanwhile_reads_everything_at_once() 
         let value =
             json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": i.to_string(), "namespace": "n"}});
         let change = pawl_kv::Change::Put { value: value.to_string().into(), ttl: None };
-        let key = format!("/registry/configmaps/n/{i}").into();
+        let key = format!("/registry/configmaps/n/{i}");
         store.write(pawl_kv::Write::new(key, pawl_kv::Expect::Absent, change))
     };
     stream::iter(0..MANY).map(write).buffer_unordered(2000).for_each(|written| async { drop(written.unwrap()) }).await;
