@@ -2,7 +2,7 @@
 
 use pawl_meta::object::{Meta, Object};
 use pawl_meta::{Cause, Details, Errors, GroupKind, GroupVersion, Status, go};
-use pawl_schema::{DecodeError, Decoded, Finding, TypeRef, decode_json, decode_value, syntax_error, yaml};
+use pawl_schema::{DecodeError, Decoded, Finding, TypeRef, decode_json, decode_value, read_json, yaml};
 use serde_json::Value;
 
 use crate::{Context, Registry, Served};
@@ -290,7 +290,7 @@ impl WrongKind {
 /// apiVersion and kind of a body that could not be decoded as what it should be.
 fn body_kind(encoding: Encoding, body: &[u8]) -> Result<(String, String), String> {
     let value: Value = match encoding {
-        Encoding::Json => serde_json::from_slice(body).map_err(|_| syntax_error(body))?,
+        Encoding::Json => read_json(body)?,
         Encoding::Yaml | Encoding::Protobuf => yaml::parse(&String::from_utf8_lossy(body))?.value,
     };
     const STRUCT: &str =

@@ -11,6 +11,7 @@ mod go_json;
 mod print;
 mod shape;
 mod types;
+mod untyped;
 pub mod yaml;
 mod zero;
 
@@ -18,3 +19,4 @@ pub use decode::{DecodeError, Decoded, Finding, decode_json, decode_value};
 pub use go_json::syntax_error;
 pub use shape::{Field, ListType, Node, NodeId, NodeKind, Object, Patch, Presence, Scalar, Schema, SchemaBuilder};
 pub use types::{FieldRef, ObjectRef, Type, TypeKind, TypeRef};
+pub use untyped::read_json;
