@@ -44,6 +44,7 @@ impl Registry {
             subresource: "",
             tracked,
             replaces: false,
+            guards: &[],
             present: None,
             new: object,
         };

@@ -12,6 +12,7 @@ use pawl_kv::Revision;
 use pawl_meta::object::Object;
 use pawl_meta::selector::{FieldSelector, LabelSelector};
 use pawl_seal::{Plain, Seal};
+use pawl_usage::{User, Uses};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -55,6 +56,8 @@ pub struct Readable {
     pub(crate) notes: Notes,
     /// The key that sealed it; none where it is stored as it is.
     seal: Option<Arc<Seal>>,
+    /// What it uses of others, where its kind does.
+    uses: Option<Arc<Uses>>,
 }
 
 impl Entry {
@@ -77,6 +80,7 @@ impl Entry {
                 fields: r.fields.clone(),
                 notes: Notes::default(),
                 seal: r.seal.clone(),
+                uses: r.uses.clone(),
             }),
             State::Unreadable(unreadable) => State::Unreadable(unreadable.clone()),
             State::Away(closed) => State::Away(closed.clone()),
@@ -108,11 +112,21 @@ impl Readable {
     /// Cuts a stored value. A value in another layout, or in protobuf (written by another server), is brought into ours
     /// first. With a kind, it must be of that kind.
     pub fn cut(value: Plain, kind: Option<&str>, select: &[String]) -> Result<Self, String> {
+        Self::cut_user(value, kind, select, None)
+    }
+
+    /// The same of a kind whose objects use others.
+    pub(crate) fn cut_user(
+        value: Plain,
+        kind: Option<&str>,
+        select: &[String],
+        user: Option<User>,
+    ) -> Result<Self, String> {
         let value = value.into_bytes();
         match find_metadata(&value) {
             Some((meta_start, meta_end)) => {
                 check_kind(&value, kind)?;
-                Self::with_cuts(value, meta_start, meta_end, select)
+                Self::with_cuts(value, (meta_start, meta_end), select, user)
             }
             None => {
                 let object = if value.starts_with(pawl_protobuf::MAGIC) {
@@ -126,12 +140,17 @@ impl Readable {
                 let encoded = encode(&object);
                 check_kind(&encoded, kind)?;
                 let (start, end) = find_metadata(&encoded).ok_or("the value has no metadata")?;
-                Self::with_cuts(encoded, start, end, select)
+                Self::with_cuts(encoded, (start, end), select, user)
             }
         }
     }
 
-    fn with_cuts(value: Bytes, meta_start: usize, meta_end: usize, select: &[String]) -> Result<Self, String> {
+    fn with_cuts(
+        value: Bytes,
+        (meta_start, meta_end): (usize, usize),
+        select: &[String],
+        user: Option<User>,
+    ) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Labels<'v> {
             #[serde(borrow, default)]
@@ -141,20 +160,25 @@ impl Readable {
         let parsed: Labels<'_> = serde_json::from_slice(metadata).map_err(|e| e.to_string())?;
         let labels = parsed.labels.map(|l| l.0).unwrap_or_default();
         let labels = labels.iter().flat_map(|(key, value)| [&**key, &**value]).collect();
-        let fields = if select.is_empty() {
-            Texts::default()
+        let (fields, uses) = if select.is_empty() && user.is_none() {
+            (Texts::default(), None)
         } else {
             let object: Object = serde_json::from_slice(&value).map_err(|e| e.to_string())?;
             let texts: Vec<String> = select.iter().map(|path| field_text(&object, path)).collect();
-            texts.iter().map(String::as_str).collect()
+            (texts.iter().map(String::as_str).collect(), user.map(|user| Uses::of(user, &object)))
         };
         let at = |place: usize| u32::try_from(place).map_err(|_| "the value is too large".to_owned());
         let (meta_start, meta_end) = (at(meta_start)?, at(meta_end)?);
-        Ok(Self { value, meta_start, meta_end, labels, fields, seal: None, notes: Notes::default() })
+        Ok(Self { value, meta_start, meta_end, labels, fields, seal: None, notes: Notes::default(), uses })
     }
 
     pub(crate) fn sealed_by(self, seal: Option<Arc<Seal>>) -> Self {
         Self { seal, ..self }
+    }
+
+    /// What the object uses of others; nothing is known of kinds that use nothing.
+    pub(crate) fn uses(&self) -> Option<&Arc<Uses>> {
+        self.uses.as_ref()
     }
 
     /// The key that sealed the value.

@@ -53,6 +53,7 @@ impl Registry {
             false => read_patch(request.kind, request.body)?,
         };
         let update = UpdateRequest {
+            guards: Vec::new(),
             namespace: request.namespace,
             name: request.name,
             subresource: request.subresource,
