@@ -32,11 +32,13 @@ pub fn apply(doc: Value, patch: &[u8]) -> Result<Value, PatchError> {
 impl Patch {
     /// Reads a patch.
     pub fn decode(patch: &[u8]) -> Result<Self, PatchError> {
-        let value = pawl_schema::read_json(patch)
-            .map_err(|why| PatchError::Malformed(format!("error decoding patch: {why}")))?;
         let wrong = |kind: &str, of: &str| {
             PatchError::Malformed(format!("error decoding patch: json: cannot unmarshal {kind} into Go {of}"))
         };
+        let value = pawl_schema::read_json(patch).map_err(|why| match pawl_schema::beyond_floats(patch) {
+            Some(number) => wrong(&format!("number {number}"), "struct field jsonPatchOp.value of type float64"),
+            None => PatchError::Malformed(format!("error decoding patch: {why}")),
+        })?;
         let operations = match value {
             Value::Array(operations) => operations,
             Value::Null => Vec::new(),

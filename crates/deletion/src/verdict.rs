@@ -18,6 +18,8 @@ pub struct Traits {
     pub spec_finalizers: bool,
     /// Its dependents stay, unless somebody says otherwise: jobs.
     pub orphans: bool,
+    /// Nobody collects what it owns, so that no finalizer of a collector is put on it: events.
+    pub uncollected: bool,
 }
 
 /// How a kind decides on its grace period.
@@ -30,6 +32,8 @@ pub enum Grace {
 pub struct Deletion<'a> {
     pub resource: &'a GroupResource,
     pub kind: &'a str,
+    /// The group of the kind, as errors name it.
+    pub kind_group: &'a str,
     pub options: &'a DeleteOptions,
     pub traits: Traits,
     /// Who uses the object, where that keeps it.
@@ -132,13 +136,13 @@ fn mark(object: &mut Object, now: i64, seconds: i64) {
 }
 
 fn failed_precondition(deletion: &Deletion<'_>, object: &Object) -> Option<Status> {
-    let Deletion { options, kind, resource, .. } = *deletion;
+    let Deletion { options, kind, kind_group, .. } = *deletion;
     let name = object.name();
     if deletion.traits.spec_finalizers {
         return failed_in_steps(deletion, object);
     }
     // Upstream names the kind here, not the resource.
-    let refuse = |why: String| Some(Status::conflict(&GroupResource::new(resource.group.clone(), kind), name, why));
+    let refuse = |why: String| Some(Status::conflict(&GroupResource::new(kind_group, kind), name, why));
     match (&options.preconditions.uid, &options.preconditions.resource_version) {
         (Some(uid), _) if uid != object.uid() => refuse(format!(
             "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted and then recreated",
@@ -196,6 +200,9 @@ fn held(deletion: &Deletion<'_>, object: &Object) -> Option<Status> {
 
 /// Gives the object the finalizer of the asked-for propagation and takes the other away. Returns whether that changed it.
 fn set_finalizers(object: &mut Object, deletion: &Deletion<'_>) -> bool {
+    if deletion.traits.uncollected {
+        return false;
+    }
     let before: Vec<String> = object.meta_strings("finalizers").into_iter().map(str::to_owned).collect();
     let is_decided = before.iter().any(|f| f == ORPHAN || f == FOREGROUND);
     let default = (deletion.traits.orphans && !is_decided).then_some(Propagation::Orphan);

@@ -65,6 +65,7 @@ impl Registry {
         if request.options.ignore_read_errors {
             return self.remove_unreadable(cx, served, request.namespace, request.name).await;
         }
+        warn_of_orphans(cx, served, request.options);
         let key = served.stored.key(request.namespace, request.name);
         self.storage().catch_up().await?;
         let mut current = served.stored.cache.get(&key);
@@ -132,9 +133,6 @@ impl Registry {
         let place = ("", request.namespace, request.name);
         let attributes = self.attributes(cx, served, Operation::Delete, place, Some(old));
         self.settings.admission.validate(&attributes, None).await?;
-        if let (Some(warning), None) = (&served.resource.facts.orphans_warning, request.options.asked()) {
-            cx.warn(warning.as_str());
-        }
         Ok(())
     }
 
@@ -143,6 +141,7 @@ impl Registry {
         Deletion {
             resource: &served.group_resource,
             kind: &served.resource.facts.kind,
+            kind_group: served.resource.facts.error_group.as_deref().unwrap_or(&served.resource.facts.group),
             options,
             traits: traits(served),
             in_use: None,
@@ -196,6 +195,7 @@ impl Registry {
         list: &ListRequest,
         options: &DeleteOptions,
     ) -> Result<Page, Status> {
+        warn_of_orphans(cx, served, options);
         let page = self.list(served, list).await?;
         let mut held: Vec<Cause> = Vec::new();
         for entry in &page.entries {
@@ -242,6 +242,13 @@ struct Judged {
     was_deleting: bool,
 }
 
+/// Who says nothing about dependents is told what becomes of them, whether there is something to delete or not.
+fn warn_of_orphans(cx: &Context, served: &Served, options: &DeleteOptions) {
+    if let (Some(warning), None) = (&served.resource.facts.orphans_warning, options.asked()) {
+        cx.warn(warning.as_str());
+    }
+}
+
 /// Who deletes in spite of liens leaves a trace of which ones.
 fn note_liens(cx: &Context, key: &str, object: &Object) {
     let liens = object.meta_strings("liens");
@@ -273,5 +280,6 @@ pub(crate) fn traits(served: &Served) -> Traits {
         grace: (facts.graceful.as_deref() == Some("pod")).then_some(Grace::Pod),
         spec_finalizers: facts.deferred,
         orphans: facts.orphans,
+        uncollected: facts.expires,
     }
 }

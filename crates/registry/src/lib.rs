@@ -33,6 +33,7 @@ mod rewrite;
 mod scale;
 mod showing;
 mod stages;
+mod stated;
 mod storage;
 mod table;
 mod texts;
@@ -68,6 +69,7 @@ pub use listing::{ListAt, ListRequest, Page};
 pub use messages::Messages;
 pub use metadata::validate_embedded;
 pub use patch::{PatchKind, PatchRequest};
+pub use pawl_kinds::Columns;
 pub use pawl_seal::Plain;
 pub use resealing::Resealed;
 pub use scale::ScaleChange;
@@ -78,7 +80,7 @@ pub use unreadable::{Closed, Reason, Unreadable};
 pub use update::{Change, UpdateRequest, Updated};
 pub use usage::{Usage, UsageNews, UserShown, UsersShown};
 pub use watching::{WatchItem, WatchRequest, WatchStart, Watcher};
-pub use wire::{api_type, message, protobuf, set_defaults, type_of, validate};
+pub use wire::{api_columns, api_type, message, protobuf, set_defaults, type_of, validate};
 
 /// What the registry is told once, at start.
 pub struct Settings {

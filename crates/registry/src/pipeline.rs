@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pawl_admission::{Attributes, Operation};
 use pawl_kinds::Mark;
 use pawl_kv::{Expect, Guard};
-use pawl_meta::object::{Meta, Object};
+use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Errors, FieldPath, GroupKind, Status};
 
 use crate::allocation::Held;
@@ -35,6 +35,8 @@ pub(crate) struct Pipeline<'a> {
     pub replaces: bool,
     /// What must hold beside, when it is written.
     pub guards: &'a [Guard],
+    /// The new object comes of a patch.
+    pub patches: bool,
     /// What is there: nothing is what is created.
     pub present: Option<Present<'a>>,
     pub new: Object,
@@ -91,7 +93,7 @@ impl Pipeline<'_> {
             None => {}
             Some(_) => check_name(&self.new, self.name)?,
         }
-        metadata::dedup_owners(self.cx, &mut self.new);
+        metadata::dedup_owners(self.cx, &mut self.new, self.patches);
         self.settle_liens();
         Ok(())
     }
@@ -134,9 +136,9 @@ impl Pipeline<'_> {
     /// A uid and a resourceVersion in the new object are conditions on the old one.
     fn check_conditions(&self) -> Result<(), Status> {
         let Some(Present { entry, old, .. }) = self.present else { return Ok(()) };
-        let Self { served, name, .. } = *self;
+        let Self { cx, served, namespace, name, .. } = *self;
         if self.replaces {
-            check_uid(served, &self.new, old, name)?;
+            check_uid((cx, served, namespace), &self.new, old)?;
         }
         match self.new.resource_version() {
             "" | "0" if !served.resource.facts.unconditional && matches!(self.subresource, "" | "status") => {
@@ -162,7 +164,13 @@ impl Pipeline<'_> {
         match self.present {
             Some(Present { old, .. }) => {
                 registry.prepare_update(cx, served, subresource, &mut self.new, old);
-                registry.allocate_update(cx, served, subresource, &mut self.new, old)
+                let held = registry.allocate_update(cx, served, subresource, &mut self.new, old)?;
+                // What is not stored in an object must not tell it from the old one; where only the times of owners do, nothing
+                // has changed.
+                let version = old.resource_version();
+                metadata_mut(&mut self.new).insert("resourceVersion".to_owned(), version.into());
+                pawl_apply::restore_times(old, &mut self.new);
+                Ok(held)
             }
             None => {
                 let asked = if served.resource.facts.allocates { self.new.clone() } else { Object::new() };

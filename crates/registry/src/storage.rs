@@ -96,8 +96,13 @@ impl Storage {
         let reached = progress.wait_for(|applied| *applied >= revision);
         match tokio::time::timeout(PATIENCE, reached).await {
             Ok(Ok(_)) => Ok(()),
-            _ => Err(too_large(revision, self.applied())),
+            _ => Err(too_large(revision, self.applied(), 1)),
         }
+    }
+
+    /// The same for one that must be exactly this: nobody is told to ask again.
+    pub async fn wait_for_exactly(&self, revision: Revision) -> Result<(), Status> {
+        self.wait_for(revision).await.map_err(|_| too_large(revision, self.applied(), 0))
     }
 
     /// Waits until the caches have reached a revision that the store has. In vain means that they do not follow.
@@ -191,7 +196,7 @@ pub struct Put {
 pub fn store_error(error: &pawl_kv::Error) -> Status {
     match error {
         pawl_kv::Error::Compacted { requested, compacted } => expired(*requested, *compacted),
-        pawl_kv::Error::Future { requested, current } => too_large(*requested, *current),
+        pawl_kv::Error::Future { requested, current } => too_large(*requested, *current, 0),
         pawl_kv::Error::Unknown(_) => Status::internal(error),
         _ => Status::unavailable(error.to_string()),
     }
@@ -202,12 +207,13 @@ pub fn expired(requested: Revision, oldest: Revision) -> Status {
     Status::gone(format!("too old resource version: {requested} ({oldest})"))
 }
 
-fn too_large(requested: Revision, current: Revision) -> Status {
+/// A revision that is not there yet. It is worth asking again where one at least so new would do.
+fn too_large(requested: Revision, current: Revision, retry_after_seconds: u32) -> Status {
     let cause = Cause {
         reason: "ResourceVersionTooLarge".to_owned(),
         message: "Too large resource version".to_owned(),
         field: String::new(),
     };
     let message = format!("Timeout: Too large resource version: {requested}, current: {current}");
-    Status::timeout(message).with_details(Details { causes: vec![cause], retry_after_seconds: 1, ..Details::default() })
+    Status::timeout(message).with_details(Details { causes: vec![cause], retry_after_seconds, ..Details::default() })
 }

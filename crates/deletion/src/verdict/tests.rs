@@ -17,6 +17,7 @@ fn judge_it(target: Value, opts: Value, traits: Traits, liens_hold: bool) -> Ver
     let deletion = Deletion {
         resource: &resource,
         kind: "ConfigMap",
+        kind_group: "",
         options: &options,
         traits,
         in_use: None,
@@ -139,6 +140,10 @@ fn a_grace_period_must_end_at_a_time_that_can_be_told() {
 
 #[test]
 fn some_kinds_leave_their_dependents_behind() {
+    let traits = Traits { uncollected: true, ..Traits::default() };
+    let orphaning = json!({"propagationPolicy": "Orphan"});
+    let event = json!({"metadata": {"name": "e"}});
+    assert_eq!(told(judge_it(event, orphaning, traits, true)), "remove grace=- finalizers=[]");
     let traits = Traits { orphans: true, ..Traits::default() };
     let told_of = |target: Value, opts: Value| told(judge_it(target, opts, traits, true));
     let plain = json!({"metadata": {"name": "c"}});
@@ -167,6 +172,7 @@ fn what_is_used_is_kept_like_what_liens_hold() {
         let deletion = Deletion {
             resource: &resource,
             kind: "Secret",
+            kind_group: "",
             options: &options.unwrap(),
             traits: Traits::default(),
             in_use: Some(in_use),
