@@ -35,6 +35,7 @@ mod showing;
 mod stages;
 mod storage;
 mod table;
+mod texts;
 mod turning;
 mod unreadable;
 mod update;
