@@ -69,7 +69,12 @@ impl Actor {
             groups: groups.map(str::to_owned).to_vec(),
             ..User::default()
         };
-        Self { registry, name, user, manager: MANAGER.to_owned(), witness }
+        // The proposal's controllers are no part of upstream's.
+        let manager = match name {
+            Name::SecretProtection | Name::ConfigMapProtection => name.as_str(),
+            _ => MANAGER,
+        };
+        Self { registry, name, user, manager: manager.to_owned(), witness }
     }
 
     /// The resource in the version that is stored.

@@ -2,8 +2,8 @@
 //!
 //! Owns the liens `kubernetes.io/secret-protection` and `kubernetes.io/configmap-protection`, and no other. What is to be done
 //! is `Protection::plan`; here it is heard of (an object changed, or who uses it did), put into one of two queues, and done
-//! after a look at what is there now. A lien goes only if nobody has come to use its object since that look. While a
-//! controller runs, what is used cannot be deleted even before its lien is there (`Usage::keep`).
+//! after a look at what is there now. A lien goes only if nobody has come to use its object since that look. In a server with a
+//! controller, what is used cannot be deleted even before its lien is there (`Usage::keep`).
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -34,7 +34,8 @@ pub fn start(crew: &mut Crew, actor: Actor, protection: Protection, liens: Liens
     };
     let feed = Feed::of(Arc::clone(&actor.registry), resources);
     let news = actor.registry.usage().listen();
-    actor.registry.usage().keep(protection, true);
+    // Until the end of the server: requests are answered for a moment longer than controllers work.
+    actor.registry.usage().keep(protection);
     let [(group, plural)] = resources else { return };
     let controller =
         Arc::new(Controller { actor, protection, resource: (group, plural), liens, queues: Default::default() });
@@ -51,12 +52,6 @@ struct Controller {
     liens: Liens,
     /// Liens to add, liens to remove.
     queues: [Queue<Target>; 2],
-}
-
-impl Drop for Controller {
-    fn drop(&mut self) {
-        self.actor.registry.usage().keep(self.protection, false);
-    }
 }
 
 /// Those who add liens, or those who remove them.

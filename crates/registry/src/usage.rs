@@ -67,10 +67,10 @@ impl Usage {
         news
     }
 
-    /// From now on what is used of a kind, and wants to be protected, is kept from being deleted; or no longer.
-    pub fn keep(&self, protection: Protection, on: bool) {
+    /// From now on what is used of a kind, and wants to be protected, is kept from being deleted.
+    pub fn keep(&self, protection: Protection) {
         if let Some(keeps) = self.switch(protection.used) {
-            keeps.store(on, Ordering::Release);
+            keeps.store(true, Ordering::Release);
         }
     }
 

@@ -66,7 +66,7 @@ fn objects(case: &str, size: usize) -> (Object, Object) {
         let mut bytes = 0;
         while bytes < size {
             let number = endpoints.len();
-            let protocol = if state == "invalid" && number % 8 == 0 { "QUIC" } else { "TCP" };
+            let protocol = if state == "invalid" && number.is_multiple_of(8) { "QUIC" } else { "TCP" };
             let endpoint = json!({"name": format!("endpoint-{number}"), "port": 8000 + number % 1000, "protocol": protocol,
                 "weight": 1.5, "since": "2026-01-01T00:00:00Z", "path": "/healthz", "zones": ["a", "b", "c"],
                 "labels": {"app": "web", "tier": "front"}});

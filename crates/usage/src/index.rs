@@ -181,7 +181,10 @@ impl Index {
             }
         }
         for (target, protects) in wanted {
-            let users = self.users.entry(target.clone()).or_default();
+            let users = match self.users.get_mut(target) {
+                Some(users) => users,
+                None => self.users.entry(target.clone()).or_default(),
+            };
             let was_used = users.values().any(|protects| *protects);
             users.insert(who.clone(), protects);
             if was_used != users.values().any(|protects| *protects) {
