@@ -22,6 +22,7 @@ use crate::bootstrap::Places;
 use crate::certificates::Identity;
 use crate::documents::FromTable;
 use crate::encryption::Encryption;
+use crate::gates::Gates;
 use crate::roles;
 use crate::{
     Error, Settings, access, auditing, bootstrap, certificates, descriptors, encryption, guard, notify, parent, reload,
@@ -102,8 +103,9 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         metrics,
         check_encryption: encryption::checker(&registry, encryption.as_ref()),
     };
+    let source = pawl_discovery::Source { builtin, without: unlooked_at(&settings.gates) };
     let documents =
-        Box::new(FromTable::new(Arc::clone(&registry), builtin, Arc::clone(&catalogue), settings.advertised()));
+        Box::new(FromTable::new(Arc::clone(&registry), source, Arc::clone(&catalogue), settings.advertised()));
     let authorities =
         Authorities::from_pem(&identity.client_roots).map_err(|error| Error::Certificate(error.to_string()))?;
     let authorities = Arc::new(authorities);
@@ -156,7 +158,7 @@ fn open_store(settings: &Settings, directory: &Path) -> Result<Arc<dyn Kv>, Erro
 /// Where the server is found, as the objects that it starts with say it.
 fn places(settings: &Settings, identity: &Identity) -> Places {
     Places {
-        ip: settings.advertise,
+        ip: settings.endpoint,
         port: settings.port,
         service_ip: settings.service_ip(),
         service_range: format!("{}/{}", settings.service_range.0, settings.service_range.1),
@@ -217,6 +219,16 @@ fn measure(api: &Api, collectors: Vec<Box<dyn prometheus::core::Collector>>) {
     for collector in collectors {
         // Names are distinct, and every server has a registry of its own.
         let _ = api.metrics.registry().register(collector);
+    }
+}
+
+/// Parameters of queries that are not looked at.
+fn unlooked_at(gates: &Gates) -> &'static [&'static str] {
+    match (gates.enabled("ServerSideFieldValidation"), gates.enabled("InUseProtection")) {
+        (true, true) => &[],
+        (true, false) => &["ignoreLiens"],
+        (false, true) => &["fieldValidation"],
+        (false, false) => &["fieldValidation", "ignoreLiens"],
     }
 }
 
