@@ -1,0 +1,95 @@
+"""The questions: a definition as it was published, broken in some way, changed in some way, and the manifests of its kind."""
+import json
+import re
+
+import packages
+from mutations import MUTATIONS, mutate
+from wire import Request
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+# Definitions up to this size, in bytes, are also broken; each in so many ways, and every so many-th also in an update.
+SMALL, WAYS, EVERY = 200_000, 3, 2
+NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+class Corpus:
+    def __init__(self):
+        self.definitions, self.samples = packages.load()
+        self.small = [document for document in self.definitions if len(document.text) <= SMALL]
+
+    def broken(self):
+        """Before anything is there."""
+        for name, way, value in self.mutated(WAYS, 0, 1):
+            yield Request(f"broken/{name}/{way}", "POST", f"{DEFINITIONS}?dryRun=All&fieldValidation=Warn", value)
+
+    def published(self):
+        for document in self.definitions:
+            name = document.value["metadata"]["name"]
+            if document in self.small:
+                yield Request(f"strict/{name}", "POST", f"{DEFINITIONS}?dryRun=All&fieldValidation=Strict", document.text, kind_of(document.text))
+            yield Request(f"published/{name}", "POST", DEFINITIONS, document.text, kind_of(document.text))
+
+    def established(self):
+        for document in self.definitions:
+            name = document.value["metadata"]["name"]
+            yield Request(f"status/{name}", "GET", f"{DEFINITIONS}/{name}")
+
+    def changed(self, version_of):
+        """Updates of what is there. `version_of` says which resource version a definition has."""
+        for name, way, value in self.mutated(1, 59, EVERY):
+            request = Request(f"changed/{name}/{way}", "PUT", f"{DEFINITIONS}/{name}?dryRun=All&fieldValidation=Warn", value)
+            if isinstance(value.get("metadata"), dict):
+                value["metadata"]["resourceVersion"] = version_of(name)
+            request.sent = json.dumps(value).encode()
+            yield request
+
+    def mutated(self, ways, offset, every):
+        """Every way in turn; one that does not fit gives its place to the next."""
+        order = list(MUTATIONS)
+        at = offset
+        for document in self.small[::every]:
+            name, done = document.value["metadata"]["name"], 0
+            for step in range(len(order)):
+                way = order[(at + step) % len(order)]
+                value = mutate(document.value, way)
+                if value is not None:
+                    yield name, way, value
+                    done += 1
+                if done == ways:
+                    break
+            at += step + 1
+
+    def unconverted(self):
+        """Nobody answers a webhook here: kinds that would be converted by one are not converted."""
+        for document in self.definitions:
+            if (document.value["spec"].get("conversion") or {}).get("strategy") == "Webhook":
+                name = document.value["metadata"]["name"]
+                body = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
+                yield Request(f"unconverted/{name}", "PATCH", f"{DEFINITIONS}/{name}", body, "application/merge-patch+json")
+
+    def namespaces(self):
+        return sorted({namespace_of(sample.value) for sample in self.samples})
+
+    def instances(self):
+        kinds = {}
+        for document in self.definitions:
+            spec = document.value["spec"]
+            for version in spec["versions"]:
+                where = f"/apis/{spec['group']}/{version['name']}", spec["names"]["plural"], spec.get("scope") == "Namespaced"
+                kinds.setdefault((f"{spec['group']}/{version['name']}", spec["names"]["kind"]), where)
+        for sample in self.samples:
+            begin, plural, namespaced = kinds[sample.value["apiVersion"], sample.value["kind"]]
+            space = f"/namespaces/{namespace_of(sample.value)}" if namespaced else ""
+            for mode in ("Strict", "Warn"):
+                path = f"{begin}{space}/{plural}?dryRun=All&fieldValidation={mode}"
+                yield Request(f"sample/{sample.project}/{sample.value['kind']}-{sample.digest}/{mode}", "POST", path, sample.text, kind_of(sample.text))
+
+
+def kind_of(text):
+    return "application/json" if text.startswith("{") else "application/yaml"
+
+
+def namespace_of(value):
+    metadata = value.get("metadata")
+    namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
+    return namespace if isinstance(namespace, str) and NAMESPACE.fullmatch(namespace) else "default"
