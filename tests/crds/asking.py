@@ -11,18 +11,23 @@ from wire import Evener, Request
 KEPT = 4
 CLIP = 150
 GENERATED = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}\b")
+# The type of a rule's subject has a name that is made up anew each time.
+SELF = re.compile(r"\bselfType\d+")
 # Paths of a decoding error come in the order of a map.
 UNKNOWN = re.compile(r'(unknown field|duplicate field) "(?:[^"\\]|\\.)*"')
 
 
-def ask(client, corpus, wanted=lambda id: True):
-    """Every question with what is kept of its answer, and with the whole answer. What others build on is asked in any case."""
+def ask(client, corpus, prefixes=()):
+    """Every question with what is kept of its answer, and with the whole answer. Of some questions, those definitions are there that they need."""
+    wanted = lambda id: not prefixes or any(id.startswith(prefix) for prefix in prefixes)
+    if prefixes:
+        corpus.keep(wanted)
     yield from each(client, corpus.broken(), wanted)
     yield from each(client, corpus.published(), wanted, lambda id: id.startswith("published/"))
     wait(client, corpus)
     yield from each(client, corpus.established(), wanted)
     versions = lambda name: client_get(client, name)["metadata"].get("resourceVersion", "1")
-    yield from each(client, (r for r in corpus.changed(versions)), wanted)
+    yield from each(client, corpus.changed(versions), wanted)
     list(each(client, corpus.unconverted(), lambda id: True))
     for name in corpus.namespaces():
         client.ask(Request("namespace", "POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
@@ -31,6 +36,9 @@ def ask(client, corpus, wanted=lambda id: True):
 
 
 class Exact(Evener):
+    def text(self, text):
+        return SELF.sub("self", super().text(text))
+
     def cause(self, cause, message):
         return "|".join([cause.get("reason", ""), cause.get("field", ""), self.text(cause.get("message", ""))])
 

@@ -12,10 +12,29 @@ SMALL, WAYS, EVERY = 200_000, 3, 2
 NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
+# Updates begin with another way than what is broken.
+CHANGED = 59
+MODES = ("Strict", "Warn")
+
+
 class Corpus:
     def __init__(self):
         self.definitions, self.samples = packages.load()
+        self.wanted = lambda id: True
         self.small = [document for document in self.definitions if len(document.text) <= SMALL]
+
+    def keep(self, wanted):
+        """Only what is wanted stays, with the definitions that it needs."""
+        self.samples = [sample for sample in self.samples if any(wanted(f"{id_of(sample)}/{mode}") for mode in MODES)]
+        kinds = {(sample.value["apiVersion"].split("/")[0], sample.value["kind"]) for sample in self.samples}
+        names = {name for word in ("strict", "published", "status") for name in self.names() if wanted(f"{word}/{name}")}
+        names |= {name for name, way, _ in self.mutated(1, CHANGED, EVERY) if wanted(f"changed/{name}/{way}")}
+        self.wanted = wanted
+        self.definitions = [document for document in self.definitions
+                            if document.value["metadata"]["name"] in names or (document.value["spec"]["group"], document.value["spec"]["names"]["kind"]) in kinds]
+
+    def names(self):
+        return [document.value["metadata"]["name"] for document in self.definitions]
 
     def broken(self):
         """Before anything is there."""
@@ -25,7 +44,7 @@ class Corpus:
     def published(self):
         for document in self.definitions:
             name = document.value["metadata"]["name"]
-            if document in self.small:
+            if len(document.text) <= SMALL:
                 yield Request(f"strict/{name}", "POST", f"{DEFINITIONS}?dryRun=All&fieldValidation=Strict", document.text, kind_of(document.text))
             yield Request(f"published/{name}", "POST", DEFINITIONS, document.text, kind_of(document.text))
 
@@ -36,7 +55,9 @@ class Corpus:
 
     def changed(self, version_of):
         """Updates of what is there. `version_of` says which resource version a definition has."""
-        for name, way, value in self.mutated(1, 59, EVERY):
+        for name, way, value in self.mutated(1, CHANGED, EVERY):
+            if not self.wanted(f"changed/{name}/{way}"):
+                continue
             request = Request(f"changed/{name}/{way}", "PUT", f"{DEFINITIONS}/{name}?dryRun=All&fieldValidation=Warn", value)
             if isinstance(value.get("metadata"), dict):
                 value["metadata"]["resourceVersion"] = version_of(name)
@@ -80,9 +101,13 @@ class Corpus:
         for sample in self.samples:
             begin, plural, namespaced = kinds[sample.value["apiVersion"], sample.value["kind"]]
             space = f"/namespaces/{namespace_of(sample.value)}" if namespaced else ""
-            for mode in ("Strict", "Warn"):
+            for mode in MODES:
                 path = f"{begin}{space}/{plural}?dryRun=All&fieldValidation={mode}"
-                yield Request(f"sample/{sample.project}/{sample.value['kind']}-{sample.digest}/{mode}", "POST", path, sample.text, kind_of(sample.text))
+                yield Request(f"{id_of(sample)}/{mode}", "POST", path, sample.text, kind_of(sample.text))
+
+
+def id_of(sample):
+    return f"sample/{sample.project}/{sample.value['kind']}-{sample.digest}"
 
 
 def kind_of(text):
