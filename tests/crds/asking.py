@@ -10,7 +10,6 @@ from wire import Evener, Request
 # Causes of which the text is kept; of more, only a hash.
 KEPT = 4
 CLIP = 150
-GENERATED = re.compile(r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 # The type of a rule's subject has a name that is made up anew each time.
 SELF = re.compile(r"\bselfType\d+")
 # Paths of a decoding error come in the order of a map.
@@ -33,6 +32,7 @@ def ask(client, corpus, prefixes=()):
         client.ask(Request("namespace", "POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
     wait(client, corpus)
     yield from each(client, corpus.instances(), wanted)
+    yield from each(client, corpus.kept(), wanted, lambda id: id.endswith("/made"))
 
 
 class Exact(Evener):
@@ -124,19 +124,29 @@ def whole_causes(answer):
     return answer["causes"] if answer.get("causes") else [answer.get("message", "")]
 
 
+PARTS = ("meta", "owned", "status", "rest")
+
+
 def parts(body):
-    """Metadata, managed fields, status, and the rest."""
+    """What PARTS names: metadata, managed fields, status, and the rest."""
     metadata = dict(body.get("metadata") or {})
     owned = metadata.pop("managedFields", None)
     for key in ("uid", "resourceVersion", "creationTimestamp"):
         metadata.pop(key, None)
     if metadata.get("generateName"):
-        metadata["name"] = GENERATED.sub("<some>", metadata.get("name", ""))
+        metadata["name"] = metadata.get("name", "")[:-5]
     rest = {key: value for key, value in body.items() if key not in ("metadata", "status")}
-    return {"meta": metadata, "owned": owned, "status": body.get("status"), "rest": rest}
+    status = body.get("status")
+    if body.get("kind") == "CustomResourceDefinition" and isinstance(status, dict) and status.get("conditions"):
+        # In the order of the controllers that were the first.
+        status = {**status, "conditions": sorted(status["conditions"], key=lambda condition: condition["type"])}
+    return dict(zip(PARTS, (metadata, owned, status, rest)))
 
 
 def in_order(text):
+    # Which errors it names, and how many, depends on the order of a map, too.
+    if "typed patch object (" in text:
+        text = text.split("): ")[0]
     found = [match.group(0) for match in UNKNOWN.finditer(text)]
     return UNKNOWN.sub("?", text) + " " + ", ".join(sorted(found)) if len(found) > 1 else text
 

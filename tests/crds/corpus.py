@@ -1,9 +1,11 @@
 """The questions: a definition as it was published, broken in some way, changed in some way, and the manifests of its kind."""
+import copy
 import json
 import re
 
 import packages
 from mutations import MUTATIONS, mutate
+from spoiling import spoil
 from wire import Request
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -15,6 +17,8 @@ NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 # Updates begin with another way than what is broken.
 CHANGED = 59
 MODES = ("Strict", "Warn")
+# Every so many-th manifest is created, not only tried.
+KEPT = 4
 
 
 class Corpus:
@@ -25,7 +29,7 @@ class Corpus:
 
     def keep(self, wanted):
         """Only what is wanted stays, with the definitions that it needs."""
-        self.samples = [sample for sample in self.samples if any(wanted(f"{id_of(sample)}/{mode}") for mode in MODES)]
+        self.samples = [sample for sample in self.samples if any(wanted(f"{id_of(sample)}/{word}") for word in (*MODES, "spoiled", "made", "put", "merge", "apply"))]
         kinds = {(sample.value["apiVersion"].split("/")[0], sample.value["kind"]) for sample in self.samples}
         names = {name for word in ("strict", "published", "status") for name in self.names() if wanted(f"{word}/{name}")}
         names |= {name for name, way, _ in self.mutated(1, CHANGED, EVERY) if wanted(f"changed/{name}/{way}")}
@@ -92,6 +96,33 @@ class Corpus:
         return sorted({namespace_of(sample.value) for sample in self.samples})
 
     def instances(self):
+        """Manifests as they are, and with one thing spoiled."""
+        for sample, place in self.placed():
+            for mode in MODES:
+                yield Request(f"{id_of(sample)}/{mode}", "POST", f"{place}?dryRun=All&fieldValidation={mode}", sample.text, kind_of(sample.text))
+            body = spoil(nameable(sample), f"create {sample.digest}")
+            yield Request(f"{id_of(sample)}/spoiled", "POST", f"{place}?dryRun=All&fieldValidation=Warn", body)
+
+    def kept(self):
+        """Some manifests are created under names of their own, and changed by update, merge and apply."""
+        for sample, place in self.placed():
+            if int(sample.digest, 16) % KEPT:
+                continue
+            id, body = id_of(sample), nameable(sample)
+            yield Request(f"{id}/made", "POST", place, body)
+            there = f"{place}/{body['metadata']['name']}?dryRun=All"
+            for way in ("put", "merge", "apply"):
+                changed = spoil(body, f"{way} {sample.digest}")
+                if way == "put":
+                    yield Request(f"{id}/{way}", "PUT", f"{there}&fieldValidation=Warn", changed)
+                elif way == "merge":
+                    changed.pop("metadata")
+                    yield Request(f"{id}/{way}", "PATCH", f"{there}&fieldValidation=Strict", changed, "application/merge-patch+json")
+                else:
+                    yield Request(f"{id}/{way}", "PATCH", f"{there}&fieldManager=me&force=true", changed, "application/apply-patch+yaml")
+
+    def placed(self):
+        """Every manifest with the path of its collection."""
         kinds = {}
         for document in self.definitions:
             spec = document.value["spec"]
@@ -101,9 +132,16 @@ class Corpus:
         for sample in self.samples:
             begin, plural, namespaced = kinds[sample.value["apiVersion"], sample.value["kind"]]
             space = f"/namespaces/{namespace_of(sample.value)}" if namespaced else ""
-            for mode in MODES:
-                path = f"{begin}{space}/{plural}?dryRun=All&fieldValidation={mode}"
-                yield Request(f"{id_of(sample)}/{mode}", "POST", path, sample.text, kind_of(sample.text))
+            yield sample, f"{begin}{space}/{plural}"
+
+
+def nameable(sample):
+    """The manifest as one that may be created, whatever else there is."""
+    body = copy.deepcopy(sample.value)
+    metadata = body.get("metadata") if isinstance(body.get("metadata"), dict) else {}
+    body["metadata"] = {key: metadata[key] for key in ("namespace", "labels", "annotations", "finalizers") if key in metadata}
+    body["metadata"]["name"] = f"x-{sample.digest}"
+    return body
 
 
 def id_of(sample):

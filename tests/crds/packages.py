@@ -1,9 +1,10 @@
 """The definitions and manifests that others published: fetched once, checked, and kept outside of the clone.
 
-`sources` says what is fetched, a package a line. Where from is for the tools of each language to know (`go env GOPROXY`, pip's, npm's
-and Maven's settings); nothing is written here of it.
+`sources` says what is fetched, a module of Go a line: where most projects of this field publish. Where from is for Go to know (`go env
+GOPROXY`); nothing is written here of it.
 """
 import collections
+import concurrent.futures
 import fnmatch
 import hashlib
 import json
@@ -16,21 +17,22 @@ import sys
 import tempfile
 import zipfile
 
+import cache
+
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCES = HERE / "sources"
-PARSER = "pyyaml==6.0.3"
 # What is picked of a package; another way of picking is another cache.
-PICKING = "2"
+PICKING = "3"
 FILES = (".yaml", ".yml", ".json")
 TEMPLATE = re.compile(r"\{\{|\{%|<%|\$\{")
 BOUNDARY = re.compile(r"^---(?:[ \t].*)?$", re.MULTILINE)
 DEFINITION = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
-# Manifests of one kind and version that are taken of one package, and those of one package.
+# Manifests of one kind and version that are taken of one package, and those of one package in all.
 PER_KIND, PER_PACKAGE = 5, 40
 # Larger definitions, in bytes, only cost time.
 LARGEST = 700_000
 
-Source = collections.namedtuple("Source", "project tool package version checksum definitions")
+Source = collections.namedtuple("Source", "project package version checksum definitions")
 # A document as it was written, and what it says.
 Document = collections.namedtuple("Document", "project digest text value")
 
@@ -46,13 +48,11 @@ def sources():
 
 def load():
     """The definitions, each name once, and the manifests of their kinds, in an order that does not change."""
-    cache = prepare()
+    kept = prepare()
     definitions, samples = {}, {}
     for source in sources():
-        picked = json.loads((cache / f"{source.project}.json").read_text())
+        picked = json.loads(place(kept, source).read_text())
         for text, value in picked["definitions"]:
-            if len(text) > LARGEST:
-                continue
             definitions.setdefault(value["metadata"]["name"], Document(source.project, digest(text), text, value))
         for text, value in picked["samples"]:
             samples.setdefault(digest(text), Document(source.project, digest(text), text, value))
@@ -65,9 +65,7 @@ def choose(samples, definitions):
              for d in definitions for version in d.value["spec"]["versions"]}
     taken, chosen = collections.Counter(), []
     for sample in sorted(samples, key=lambda sample: (sample.project, sample.digest)):
-        kind = sample.value["apiVersion"], sample.value["kind"]
-        if kind in kinds and taken[sample.project, kind] < PER_KIND and taken[sample.project] < PER_PACKAGE:
-            taken[sample.project, kind] += 1
+        if (sample.value["apiVersion"], sample.value["kind"]) in kinds and taken[sample.project] < PER_PACKAGE:
             taken[sample.project] += 1
             chosen.append(sample)
     return chosen
@@ -80,38 +78,34 @@ def digest(text):
 # ---------------------------------------------------------------- fetching
 def prepare():
     """The directory with what was picked of every package; filled once."""
-    caches = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
-    root = pathlib.Path(os.environ.get("PAWL_TEST_CACHE") or caches / "pawl-tests") / f"crds-{PICKING}"
+    root = cache.directory(f"crds-{PICKING}")
     root.mkdir(parents=True, exist_ok=True)
-    sys.path.insert(0, str(parser(root)))
-    for source in sources():
-        kept = root / f"{source.project}.json"
-        asked = root / f"{source.project}.checksum"
-        mark = " ".join([source.package, source.version, source.checksum, *source.definitions])
-        if not kept.exists() or not asked.exists() or asked.read_text() != mark:
-            print(f"fetching {source.package} {source.version}", file=sys.stderr)
-            asked.unlink(missing_ok=True)
-            kept.write_text(json.dumps(fetch(source)))
-            asked.write_text(mark)
+    absent = [source for source in sources() if not place(root, source).exists()]
+    if absent:
+        cache.with_yaml()
+        print(f"fetching {len(absent)} packages", file=sys.stderr)
+        with concurrent.futures.ThreadPoolExecutor(4) as several:
+            for source, picked in zip(absent, several.map(fetch, absent)):
+                kept = place(root, source)
+                kept.with_suffix(".new").write_text(json.dumps(picked))
+                kept.with_suffix(".new").rename(kept)
     return root
 
 
-def parser(root):
-    place = root / "parser"
-    if not place.exists():
-        subprocess.run([sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", "--no-deps", "--target", place, PARSER], check=True)
-    return place
+def place(root, source):
+    """Another version, or another place in it, is another file."""
+    return root / f"{source.project}-{digest(' '.join([source.package, source.version, source.checksum, *source.definitions]))}.json"
 
 
 def fetch(source):
     directory = pathlib.Path(tempfile.mkdtemp(prefix="pawl-crds."))
     try:
-        return pick(source, TOOLS[source.tool](source, directory))
+        return pick(source, download(source, directory))
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def by_go(source, directory):
+def download(source, directory):
     """The files of a module. Of a module for a newer Go the tool gives the archive and its checksum all the same."""
     environment = dict(os.environ, GOMODCACHE=str(directory / "modules"), GOFLAGS="-mod=mod -modcacherw", GOTOOLCHAIN="local")
     command = ["go", "mod", "download", "-json", f"{source.package}@{source.version}"]
@@ -130,25 +124,23 @@ def by_go(source, directory):
                 yield name[beginning:], archive.read(name)
 
 
-TOOLS = {"go": by_go}
-
-
 # ---------------------------------------------------------------- picking
 def pick(source, files):
-    """Definitions from where `sources` says, and every other custom object that the package has."""
-    definitions, samples = [], []
+    """Definitions from where `sources` says, and of every other custom kind of the package some objects."""
+    definitions, samples = [], {}
     for name, data in files:
         listed = any(fnmatch.fnmatchcase(name, pattern) for pattern in source.definitions)
         for text, value in documents(name, data):
             kind = value.get("apiVersion"), value.get("kind")
             if kind == DEFINITION:
-                if listed and whole(value):
+                if listed and whole(value) and len(text) <= LARGEST:
                     definitions.append((text, value))
             elif all(isinstance(word, str) for word in kind) and "." in kind[0].split("/")[0]:
-                samples.append((text, value))
+                samples.setdefault(kind, {})[digest(text)] = text, value
     if not definitions:
         sys.exit(f"{source.package} has no definitions where they should be")
-    return {"definitions": definitions, "samples": samples}
+    some = [found[key] for found in samples.values() for key in sorted(found)[:PER_KIND]]
+    return {"definitions": definitions, "samples": some}
 
 
 def whole(value):
