@@ -5,6 +5,7 @@ import re
 import sys
 import time
 
+from corpus import DEFINITIONS
 from wire import Evener, Request
 
 # Causes of which the text is kept; of more, only a hash.
@@ -25,14 +26,14 @@ def ask(client, corpus, prefixes=()):
     yield from each(client, corpus.published(), wanted, lambda id: id.startswith("published/"))
     wait(client, corpus)
     yield from each(client, corpus.established(), wanted)
-    versions = lambda name: client_get(client, name)["metadata"].get("resourceVersion", "1")
-    yield from each(client, corpus.changed(versions), wanted)
+    version_of = lambda path: ((get(client, path) or {}).get("metadata") or {}).get("resourceVersion", "1")
+    yield from each(client, corpus.changed(version_of), wanted)
     list(each(client, corpus.unconverted(), lambda id: True))
     for name in corpus.namespaces():
         client.ask(Request("namespace", "POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
     wait(client, corpus)
     yield from each(client, corpus.instances(), wanted)
-    yield from each(client, corpus.kept(), wanted, lambda id: id.endswith("/made"))
+    yield from each(client, corpus.kept(version_of), wanted, lambda id: id.endswith("/made"))
 
 
 class Exact(Evener):
@@ -56,8 +57,11 @@ def each(client, requests, wanted, needed=lambda id: False):
             yield request, mark, whole, kept(whole)
 
 
-def client_get(client, name):
-    return json.loads(client.ask(Request("get", "GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"))[2])
+def get(client, path):
+    try:
+        return json.loads(client.ask(Request("get", "GET", path))[2])
+    except ValueError:
+        return None
 
 
 def wait(client, corpus):
@@ -66,7 +70,7 @@ def wait(client, corpus):
     for document in reversed(corpus.definitions):
         name = document.value["metadata"]["name"]
         while time.monotonic() < end:
-            found = client_get(client, name)
+            found = get(client, f"{DEFINITIONS}/{name}")
             if found["kind"] == "Status":
                 break
             conditions = {c["type"]: c["status"] for c in (found.get("status") or {}).get("conditions") or []}

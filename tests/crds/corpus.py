@@ -58,13 +58,13 @@ class Corpus:
             yield Request(f"status/{name}", "GET", f"{DEFINITIONS}/{name}")
 
     def changed(self, version_of):
-        """Updates of what is there. `version_of` says which resource version a definition has."""
+        """Updates of what is there."""
         for name, way, value in self.mutated(1, CHANGED, EVERY):
             if not self.wanted(f"changed/{name}/{way}"):
                 continue
             request = Request(f"changed/{name}/{way}", "PUT", f"{DEFINITIONS}/{name}?dryRun=All&fieldValidation=Warn", value)
             if isinstance(value.get("metadata"), dict):
-                value["metadata"]["resourceVersion"] = version_of(name)
+                value["metadata"]["resourceVersion"] = version_of(f"{DEFINITIONS}/{name}")
             request.sent = json.dumps(value).encode()
             yield request
 
@@ -103,8 +103,9 @@ class Corpus:
             body = spoil(nameable(sample), f"create {sample.digest}")
             yield Request(f"{id_of(sample)}/spoiled", "POST", f"{place}?dryRun=All&fieldValidation=Warn", body)
 
-    def kept(self):
-        """Some manifests are created under names of their own, and changed by update, merge and apply."""
+    def kept(self, version_of):
+        """Some manifests are created under names of their own, and changed by update, merge and apply. `version_of` says which resource
+        version the object at a path has."""
         for sample, place in self.placed():
             if int(sample.digest, 16) % KEPT:
                 continue
@@ -114,7 +115,10 @@ class Corpus:
             for way in ("put", "merge", "apply"):
                 changed = spoil(body, f"{way} {sample.digest}")
                 if way == "put":
-                    yield Request(f"{id}/{way}", "PUT", f"{there}&fieldValidation=Warn", changed)
+                    request = Request(f"{id}/{way}", "PUT", f"{there}&fieldValidation=Warn", changed)
+                    changed["metadata"]["resourceVersion"] = version_of(f"{place}/{body['metadata']['name']}")
+                    request.sent = json.dumps(changed).encode()
+                    yield request
                 elif way == "merge":
                     changed.pop("metadata")
                     yield Request(f"{id}/{way}", "PATCH", f"{there}&fieldValidation=Strict", changed, "application/merge-patch+json")
