@@ -4,7 +4,7 @@ use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Cause, GroupResource, Status, time};
 use serde_json::{Value, json};
 
-use crate::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
+use crate::{DeleteOptions, FOREGROUND, IN_USE, InUse, ORPHAN, Propagation};
 
 /// The reason of the causes that name liens.
 pub const LIEN_HELD: &str = "LienHeld";
@@ -36,6 +36,8 @@ pub struct Deletion<'a> {
     pub kind_group: &'a str,
     pub options: &'a DeleteOptions,
     pub traits: Traits,
+    /// Who uses the object, where that keeps it.
+    pub in_use: Option<&'a InUse>,
     /// Whether liens hold objects: the gate `InUseProtection`.
     pub liens_hold: bool,
     /// Seconds since the epoch.
@@ -166,19 +168,23 @@ fn failed_in_steps(deletion: &Deletion<'_>, object: &Object) -> Option<Status> {
     })
 }
 
-/// Whether a refusal says that liens hold the object.
+/// Whether a refusal says that liens or users hold the object.
 pub fn is_held(status: &Status) -> bool {
-    status.details.as_ref().is_some_and(|d| d.causes.iter().any(|c| c.reason == LIEN_HELD))
+    let holds = |cause: &Cause| cause.reason == LIEN_HELD || cause.reason == IN_USE;
+    status.details.as_ref().is_some_and(|details| details.causes.iter().any(holds))
 }
 
 fn held(deletion: &Deletion<'_>, object: &Object) -> Option<Status> {
     let liens = object.meta_strings("liens");
-    if !deletion.liens_hold || deletion.options.ignore_liens || liens.is_empty() {
+    let in_use = deletion.in_use;
+    if !deletion.liens_hold || deletion.options.ignore_liens || liens.is_empty() && in_use.is_none() {
         return None;
     }
     let named: Vec<String> = liens.iter().map(|l| format!("\"{l}\"")).collect();
     let name = object.name();
-    let why = format!("the object is held by liens: {}", named.join(", "));
+    let by_liens = (!named.is_empty()).then(|| format!("is held by liens: {}", named.join(", ")));
+    let by_users = in_use.map(|in_use| format!("is used by {in_use}"));
+    let why = format!("the object {}", by_liens.into_iter().chain(by_users).collect::<Vec<_>>().join("; it "));
     let causes = liens.iter().map(|lien| Cause {
         reason: LIEN_HELD.to_owned(),
         message: format!("held by lien \"{lien}\""),
@@ -187,7 +193,7 @@ fn held(deletion: &Deletion<'_>, object: &Object) -> Option<Status> {
     let mut status = Status::conflict(deletion.resource, name, why);
     if let Some(details) = &mut status.details {
         details.uid = object.uid().to_owned();
-        details.causes = causes.collect();
+        details.causes = causes.chain(in_use.into_iter().flat_map(InUse::causes)).collect();
     }
     Some(status)
 }

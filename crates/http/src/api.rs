@@ -13,10 +13,11 @@ use http::header::{AUTHORIZATION, HeaderValue};
 use http::{HeaderMap, HeaderName, Method, Request, Response};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
+use pawl_auth::Authorizer;
 use pawl_auth::authn::PeerCertificates;
 use pawl_meta::Status;
 use pawl_meta::object::Object;
-use pawl_registry::{Context, Registry, Served};
+use pawl_registry::{Context, Registry, Served, Sight};
 use serde_json::Value;
 
 use crate::access::Access;
@@ -262,7 +263,8 @@ impl Api {
         let long_running = info.is_long_running();
         let result = match acting {
             Ok(acting) => {
-                let cx = Context::new(acting.unwrap_or(sender));
+                let mut cx = Context::new(acting.unwrap_or(sender));
+                cx.sight = Sight::Asked(Arc::clone(&self.access.chain) as Arc<dyn Authorizer + Send + Sync>);
                 if let Some(header) = asked.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok())
                     && pawl_auth::authn::is_padded(header)
                 {

@@ -55,6 +55,7 @@ impl Registry {
             subresource: "",
             tracked,
             replaces: false,
+            guards: &[],
             patches: false,
             present: None,
             new: object,

@@ -53,6 +53,7 @@ impl Registry {
             false => read_patch(request.kind, request.body)?,
         };
         let update = UpdateRequest {
+            guards: Vec::new(),
             namespace: request.namespace,
             name: request.name,
             subresource: request.subresource,
@@ -339,7 +340,7 @@ pub(crate) fn read_patch(kind: PatchKind, body: &[u8]) -> Result<(Patch, Vec<Fin
     let prefix = if kind == PatchKind::Merge { "error decoding patch: " } else { "" };
     let findings = findings.map_err(|error| Status::bad_request(format!("{prefix}{error}")))?;
     // Only what is odd about it was kept: the value itself is read as it stands.
-    let value = match serde_json::from_slice::<Value>(body) {
+    let value = match pawl_schema::read_json(body) {
         Ok(value @ Value::Object(_)) => value,
         Ok(Value::Null) if kind == PatchKind::Merge => return Err(Status::bad_request("Invalid JSON Patch")),
         Ok(Value::Null) => Value::Object(Object::new()),
@@ -349,7 +350,7 @@ pub(crate) fn read_patch(kind: PatchKind, body: &[u8]) -> Result<(Patch, Vec<Fin
                 go::json_kind(&other)
             )));
         }
-        Err(_) => return Err(Status::bad_request(format!("{prefix}{}", pawl_schema::syntax_error(body)))),
+        Err(why) => return Err(Status::bad_request(format!("{prefix}{why}"))),
     };
     let patch = if kind == PatchKind::Merge { Patch::Merge(value) } else { Patch::Strategic(in_whole_numbers(value)) };
     Ok((patch, findings))

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use pawl_kv::{Change, Expect, KeyValue, Kv, Outcome, Revision, Write};
+use pawl_kv::{Change, Expect, Guard, KeyValue, Kv, Outcome, Revision, Write};
 use pawl_meta::{Cause, Details, Status};
 use pawl_seal::{Plain, Sealed};
 use tokio::sync::watch;
@@ -15,6 +15,7 @@ use crate::feeding::Trouble;
 use crate::history::History;
 use crate::table::Stored;
 use crate::turning::Turning;
+use crate::usage::Usage;
 
 /// The store, and how far the caches have followed it.
 pub struct Storage {
@@ -28,6 +29,7 @@ pub struct Storage {
     pub(crate) trouble: Trouble,
     pub(crate) turning: Turning,
     history: History,
+    pub(crate) usage: Usage,
 }
 
 /// How long a read or a write waits for the caches.
@@ -51,6 +53,7 @@ impl Storage {
             trouble: Trouble::default(),
             turning: Turning::default(),
             history: History::default(),
+            usage: Usage::default(),
         }
     }
 
@@ -127,15 +130,16 @@ impl Storage {
         &self,
         stored: &Stored,
         key: &str,
-        expect: Expect,
+        conditions: impl Into<Conditions>,
         value: Option<Put>,
     ) -> Result<Written, Status> {
+        let Conditions { expect, guards } = conditions.into();
         let full_key = stored.full_key(key);
         let change = match value {
             None => Change::Delete,
             Some(Put { value, ttl }) => Change::Put { value: stored.seal(&full_key, value)?.into_bytes(), ttl },
         };
-        let write = Write { key: Bytes::from(full_key), expect, change };
+        let write = Write { key: Bytes::from(full_key), expect, change, guards };
         match self.kv.write(write).await.map_err(|e| store_error(&e))? {
             Outcome::Applied { revision } => {
                 let _ = self.wait_for_written(revision).await;
@@ -167,6 +171,18 @@ impl Storage {
 /// The first key behind a key.
 pub fn after(key: &[u8]) -> Bytes {
     Bytes::from([key, &[0]].concat())
+}
+
+/// What must hold for a write.
+pub struct Conditions {
+    pub expect: Expect,
+    pub guards: Vec<Guard>,
+}
+
+impl From<Expect> for Conditions {
+    fn from(expect: Expect) -> Self {
+        Self { expect, guards: Vec::new() }
+    }
 }
 
 /// A value to store.

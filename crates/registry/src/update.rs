@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pawl_kv::Guard;
 use pawl_meta::Status;
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_schema::Finding;
@@ -23,12 +24,14 @@ pub struct UpdateRequest<'a> {
     pub create_refused: Option<Status>,
     /// What makes the new object from the present one; asked again after a conflict.
     pub change: Change<'a>,
+    /// What must hold beside, when it is written; who gives some decides by themselves whether to try again.
+    pub guards: Vec<Guard>,
 }
 
 impl<'a> UpdateRequest<'a> {
     /// A change to an object that is there.
     pub fn new((namespace, name): (&'a str, &'a str), subresource: &'a str, change: Change<'a>) -> Self {
-        Self { namespace, name, subresource, creates: false, create_refused: None, change }
+        Self { namespace, name, subresource, creates: false, create_refused: None, change, guards: Vec::new() }
     }
 }
 
@@ -133,6 +136,7 @@ impl Registry {
             };
             match self.attempt(cx, served, &entry, &mut request).await? {
                 Attempt::Done(entry) => return Ok(Updated { entry, created: false }),
+                Attempt::Again(_) if !request.guards.is_empty() => return Err(modified(served, request.name)),
                 Attempt::Again(now) => current = now,
             }
             cx.forget_since(said);
@@ -194,6 +198,7 @@ impl Registry {
             subresource: request.subresource,
             tracked: request.change.is_tracked(),
             replaces: matches!(request.change, Change::Replace { .. }) && request.subresource.is_empty(),
+            guards: &request.guards,
             patches: matches!(request.change, Change::Patch(_)),
             present: Some(Present { entry, old: served.judged(&old, &shown), shown: &shown }),
             new,

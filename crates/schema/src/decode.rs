@@ -25,7 +25,7 @@ const MAX_LOOKED_AT: usize = 1 << 20;
 /// Longer names are not mistyped fields.
 const MAX_MISTYPED: usize = 64;
 /// What may be built of a value that was counted when it was read.
-const VALUE_ALLOWED: usize = 128 << 20;
+const VALUE_ALLOWED: usize = 96 << 20;
 
 /// A field that the decoder left out or that was given more than once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -418,7 +418,10 @@ impl Seed<'_, '_> {
     }
 
     fn items<'de, A: SeqAccess<'de>>(self, item: TypeRef<'_>, owner: &str, mut seq: A) -> Result<Value, A::Error> {
-        let mut items = Vec::with_capacity(seq.size_hint().unwrap_or(0).min(1024));
+        // Who knows the length has the items in memory already: as many again, and no more.
+        let known = seq.size_hint().unwrap_or(0);
+        self.build(built::list(known))?;
+        let mut items = Vec::with_capacity(known);
         loop {
             let place = Place { parent: Some(self.place), step: Step::Index(items.len()), owner, embedded: "" };
             match seq.next_element_seed(Seed { of: item, place: &place, ..self })? {

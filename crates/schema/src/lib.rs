@@ -13,6 +13,7 @@ mod literals;
 mod print;
 mod shape;
 mod types;
+mod untyped;
 pub mod yaml;
 mod zero;
 
@@ -21,3 +22,4 @@ pub use go_json::syntax_error;
 pub use literals::beyond_floats;
 pub use shape::{Field, ListType, Node, NodeId, NodeKind, Object, Patch, Presence, Scalar, Schema, SchemaBuilder};
 pub use types::{FieldRef, ObjectRef, Type, TypeKind, TypeRef};
+pub use untyped::read_json;

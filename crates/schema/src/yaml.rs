@@ -1,7 +1,6 @@
 //! YAML as Go's tools read and write it: YAML 1.1 booleans and octals, JSON values out.
 
 mod emit;
-mod json;
 mod scalar;
 mod shown;
 mod text;
@@ -15,7 +14,7 @@ use serde_json::{Map, Value};
 
 pub use emit::emit;
 
-use crate::built;
+use crate::{built, untyped};
 use shown::shown;
 
 /// Nesting beyond this is refused.
@@ -45,7 +44,7 @@ pub fn read(bytes: &[u8]) -> Result<Parsed, String> {
 }
 
 fn parse_text(text: &str) -> Result<Parsed, String> {
-    if let Some(value) = json::read(text).map_err(|json::TooLarge| TOO_LARGE)? {
+    if let Some(value) = untyped::read_plain(text).map_err(|untyped::TooLarge| TOO_LARGE)? {
         return Ok(Parsed { value, duplicates: Vec::new() });
     }
     parse_yaml(text)
@@ -360,10 +359,10 @@ mod tests {
             r#"{"a": 18446744073709551615, "b": -9223372036854775808}"#,
             "{}",
         ] {
-            assert_eq!(json::read(text), Ok(Some(parse_yaml(text).unwrap().value)), "{text}");
+            assert_eq!(untyped::read_plain(text), Ok(Some(parse_yaml(text).unwrap().value)), "{text}");
         }
         for text in [r#"{"a": 1, "a": 2}"#, r#"{"a": 1.0}"#, r#"{"a": 1e3}"#, "{a: b}", "[]", "a: b"] {
-            assert_eq!(json::read(text), Ok(None), "{text}");
+            assert_eq!(untyped::read_plain(text), Ok(None), "{text}");
         }
     }
 

@@ -111,10 +111,11 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let authorities = Arc::new(authorities);
     let access = access::build(&settings, &registry, authorizers, Arc::clone(&authorities))?;
     let api = Arc::new(Api::new(Arc::clone(&registry), access, documents, api_settings));
-    measure_custom(&api);
+    measure(&api, pawl_custom::metrics::collectors());
     let root_ca = Some(identity.serving_roots.clone());
     let options = pawl_controllers::Options { witness, root_ca, catalogue: Some(catalogue), ..Default::default() };
     let controllers = Controllers::start(Arc::clone(&registry), &settings.controllers, options).map_err(Error::Flag)?;
+    measure(&api, controllers.collectors());
     seed::apply(&registry, &seed).await?;
     if let Some(path) = &settings.write_kubeconfig {
         certificates::publish(&identity.kubeconfig, path)?;
@@ -213,9 +214,9 @@ fn health(store: &Arc<dyn Kv>, registry: &Arc<Registry>, lag: Vec<Lag>, encrypti
     checks.fold(health, |health, (name, check)| health.with_service(name, check))
 }
 
-/// Counts what is done with what users defined among everything else.
-fn measure_custom(api: &Api) {
-    for collector in pawl_custom::metrics::collectors() {
+/// Counts what others do among everything else.
+fn measure(api: &Api, collectors: Vec<Box<dyn prometheus::core::Collector>>) {
+    for collector in collectors {
         // Names are distinct, and every server has a registry of its own.
         let _ = api.metrics.registry().register(collector);
     }
