@@ -29,7 +29,7 @@ fn text(path: &str) -> String {
 /// The rows of its tables and the items of its lists.
 fn lines() -> Vec<String> {
     let document = text("docs/differences.md");
-    let heads = ["| what", "|---"];
+    let heads = ["| what |", "|---"];
     let is_line =
         |line: &&str| (line.starts_with("| ") && !heads.iter().any(|h| line.starts_with(h))) || line.starts_with("- ");
     document.lines().filter(is_line).map(|line| line.trim_start_matches(['|', '-', ' ']).to_owned()).collect()
@@ -76,9 +76,7 @@ fn every_line_is_tried_somewhere() {
 }
 
 async fn start(flags: &[&str]) -> Running {
-    let running = Running::start(flags, &[]).await;
-    running.admin.post("/api/v1/namespaces", &json!({"metadata": {"name": "n"}})).await.unwrap().expect(201);
-    running
+    Running::start(flags, &[]).await
 }
 
 async fn service(client: &Client, name: &str, address: Option<&str>) -> server::Answer {
@@ -155,7 +153,7 @@ async fn a_server_says_what_it_has_and_no_more() {
         assert!(!paths.contains(absent), "{absent}");
     }
     for absent in ["/flagz", "/statusz", "/metrics/slis", "/apis/storagemigration.k8s.io"] {
-        admin.get(absent).await.unwrap().expect(404);
+        assert_eq!(admin.get(absent).await.unwrap().code, 404, "{absent}");
     }
     let checks = |text: &[u8]| -> Vec<String> {
         let text = String::from_utf8_lossy(text).into_owned();
@@ -214,5 +212,17 @@ async fn what_is_not_there_yet_says_so() {
     let made =
         admin.post("/api/v1/namespaces", &json!({"metadata": {"name": "level", "labels": labels}})).await.unwrap();
     assert!(made.code == 201 && made.warnings()[0].contains("is stored but not enforced yet"), "{made:?}");
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_owns_the_labels_that_a_job_takes_from_its_template() {
+    let running = start(&["--controllers=-*"]).await;
+    let pod = json!({"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]});
+    let job =
+        json!({"metadata": {"name": "j"}, "spec": {"template": {"metadata": {"labels": {"a": "b"}}, "spec": pod}}});
+    let made = running.admin.post("/apis/batch/v1/namespaces/n/jobs", &job).await.unwrap().expect(201);
+    assert_eq!(made["metadata"]["labels"]["a"], "b");
+    assert_eq!(made["metadata"]["managedFields"][0]["fieldsV1"]["f:metadata"], Value::Null);
     running.stop().await;
 }
