@@ -1,4 +1,7 @@
 //! Nobody grants what they do not hold: roles and bindings with more than their writer has are refused.
+//!
+//! It changes nothing, and stands where changes are made: upstream asks before an object is validated, once nothing of it
+//! changes any more. So it is the last of its chain.
 
 use std::sync::Arc;
 
@@ -21,10 +24,9 @@ impl Plugin for NoEscalation {
         "NoEscalation"
     }
 
-    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> Verdict<'a> {
+    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> Verdict<'a> {
         Box::pin(async move {
-            let Some(object) = object else { return Ok(()) };
-            if attributes.resource.group != GROUP || attributes.operation == Operation::Delete {
+            if attributes.resource.group != GROUP {
                 return Ok(());
             }
             let old = attributes.old.map(|o| Value::Object(o.clone()));

@@ -14,7 +14,7 @@ pub const MAX_OPERATIONS: usize = 10_000;
 /// What all `copy` operations of a patch may add to a document, in bytes of JSON.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
 /// And in bytes of memory: short text can be a large object.
-const MAX_BUILT: usize = 96 << 20;
+const MAX_BUILT: usize = 24 << 20;
 /// How many values all operations of a patch may look at or move to other places.
 const MAX_WORK: usize = 50_000_000;
 /// No object is nested deeper, and no patch may nest one deeper.
@@ -32,12 +32,13 @@ pub fn apply(doc: Value, patch: &[u8]) -> Result<Value, PatchError> {
 impl Patch {
     /// Reads a patch.
     pub fn decode(patch: &[u8]) -> Result<Self, PatchError> {
-        let value: Value = serde_json::from_slice(patch).map_err(|_| {
-            PatchError::Malformed(format!("error decoding patch: {}", pawl_schema::syntax_error(patch)))
-        })?;
         let wrong = |kind: &str, of: &str| {
             PatchError::Malformed(format!("error decoding patch: json: cannot unmarshal {kind} into Go {of}"))
         };
+        let value = pawl_schema::read_json(patch).map_err(|why| match pawl_schema::beyond_floats(patch) {
+            Some(number) => wrong(&format!("number {number}"), "struct field jsonPatchOp.value of type float64"),
+            None => PatchError::Malformed(format!("error decoding patch: {why}")),
+        })?;
         let operations = match value {
             Value::Array(operations) => operations,
             Value::Null => Vec::new(),
@@ -89,6 +90,12 @@ impl Patch {
         }
         Ok(patching.doc)
     }
+}
+
+fn too_much(copied: usize, limit: usize) -> String {
+    format!(
+        "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit {limit}"
+    )
 }
 
 struct Patching {
@@ -193,22 +200,21 @@ impl Patching {
     }
 
     fn copy(&mut self, from: &str, path: &str) -> Result<(), String> {
+        let built = self.built;
         let value = match self.find_mut(from)? {
             (Value::Object(map), key) => map.get(&key).unwrap_or(&Value::Null),
             (Value::Array(items), key) => items.get(index(&key, items.len())?).unwrap_or(&Value::Null),
             _ => return Err(missing(from)),
         };
-        let (size, value) = (pawl_schema::built::size(value), value.clone());
-        self.built += size;
-        if self.built > MAX_BUILT {
-            return Err(format!("Unable to complete the copies of {} bytes", self.built));
+        let built = built + pawl_schema::built::size(value);
+        if built > MAX_BUILT {
+            return Err(too_much(built, MAX_BUILT));
         }
+        let value = value.clone();
+        self.built = built;
         self.copied += serde_json::to_string(&value).map_or(0, |text| text.len());
         if self.copied > MAX_COPIED {
-            return Err(format!(
-                "Unable to complete the copy, the accumulated size increase of copy is {}, exceeding the limit {MAX_COPIED}",
-                self.copied
-            ));
+            return Err(too_much(self.copied, MAX_COPIED));
         }
         self.add(path, value)
     }

@@ -37,7 +37,7 @@ pub use conflict::{Conflict, Conflicts};
 pub use error::{Error, PatchError};
 pub use managed::{Operation, restore_times, validate_managed_fields};
 pub use path::Element;
-pub use server_side::{Applied, apply};
+pub use server_side::{Applied, apply, subject};
 pub use set::FieldSet;
 pub use typed::{Shape, Typed, Versions, Writer};
 pub use update::track_update;

@@ -142,7 +142,7 @@ fn set_managers<'a>(object: &mut Object, mut managers: Managers<'a>, own: Manage
 }
 
 /// How upstream names an object in these messages: `ns/name; apps/v1, Kind=Deployment`.
-fn subject(intent: &Object) -> String {
+pub fn subject(intent: &Object) -> String {
     let text = |field: &str| intent.get(field).and_then(Value::as_str).unwrap_or_default();
     let version = GroupVersion::parse(text("apiVersion")).unwrap_or_default();
     let (namespace, name, kind) = (intent.namespace(), intent.name(), text("kind"));

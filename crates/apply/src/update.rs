@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use pawl_meta::GroupVersion;
 use pawl_meta::object::{Object, metadata_mut};
 
 use crate::compare::{Change, compare};
@@ -164,6 +165,10 @@ pub(crate) fn release<'a>(
     let mut failed = None;
     managers.0.retain_mut(|manager| {
         match typed.shape(writer.api_version, &manager.version) {
+            // What is no version at all cannot be told from a damage.
+            Shape::Gone if GroupVersion::parse(&manager.version).is_none() => {
+                failed = Some(Error::Convert(manager.version.to_string()));
+            }
             Shape::Gone => return false,
             Shape::Same => {
                 reconcile(typed.at(), &mut manager.fields);

@@ -154,7 +154,7 @@ proptest! {
         let user = User::named("a");
         let _ = chain.rules_for(&user, "ns");
         for kind in [AccessReview::Subject, AccessReview::Local, AccessReview::SelfSubject] {
-            let _ = review_access(kind, &object, &user, "ns", &chain);
+            let _ = review_access(kind, &object, &user, "ns", &chain, &Value::to_string);
         }
         let _ = review_token(&object, &authentication());
     }

@@ -80,6 +80,10 @@ impl fmt::Display for Issues {
 
 fn show(issue: &Issue, source: &Source, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let Location { line, column } = issue.location;
+    // Nothing has no first letter to point at.
+    if source.line(1).is_none_or(|text| text.is_empty()) && source.line(2).is_none() {
+        return write!(f, "ERROR: <input>:1:0: {}", issue.message);
+    }
     write!(f, "ERROR: <input>:{}:{}: {}", line, column + 1, issue.message)?;
     let Some(snippet) = source.line(line).filter(|text| text.len() <= MAX_SNIPPET_BYTES) else {
         return Ok(());

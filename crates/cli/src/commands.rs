@@ -2,6 +2,7 @@
 
 mod assets;
 mod check;
+mod controller;
 mod etcd;
 mod rewrite;
 mod run;
@@ -60,6 +61,14 @@ pub const COMMANDS: &[Command] = &[
         more: "Safe while others write, and to be repeated: what is done stays done.\n",
         flags: &[rewrite::FLAGS],
         run: rewrite::run,
+    },
+    Command {
+        name: "controller",
+        about: "keep liens on Secrets or ConfigMaps in use, on another server that has liens",
+        arguments: "secret-protection|configmap-protection",
+        more: "Inside of 'pawl serve' both run already. Many may run at once: one of them leads.\n",
+        flags: &[controller::FLAGS],
+        run: controller::run,
     },
     Command {
         name: "assets",

@@ -264,6 +264,96 @@ async fn what_is_stored_can_still_be_written_when_its_schema_is_tightened() {
     running.stop().await;
 }
 
+/// Changes the only version of the widgets, and waits until a new object is judged by it: `refused` is then.
+async fn tighten(running: &mut Running, properties: Value, refused: Value) {
+    let admin = running.place.client(Protocol::Http2);
+    change_versions(&admin, "widgets.example.com", json!([version("v1", true, properties)])).await;
+    let probe = widget("probe", refused);
+    let is_refused = async || match admin.post(&format!("{WIDGETS}?dryRun=All"), &probe).await?.code {
+        422 => Ok(()),
+        code => Err(format!("a new object is {code}").into()),
+    };
+    running.until(is_refused).await;
+}
+
+/// What an operator and a user do with an object, whatever has become of its schema: status, labels, other fields.
+async fn go_on(admin: &Client, name: &str, round: usize) {
+    let path = format!("{WIDGETS}/{name}");
+    let number = round.to_string();
+    admin.merge(&format!("{path}/status"), &json!({"status": {"round": round}})).await.unwrap().expect(200);
+    admin.merge(&path, &json!({"metadata": {"labels": {"round": number}}})).await.unwrap().expect(200);
+    admin.merge(&path, &json!({"spec": {"b": number}})).await.unwrap().expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_format_that_begins_to_be_checked_lets_stored_objects_be() {
+    let mut running = Running::start(&[], &[]).await;
+    // A server that does not know a format does not check it.
+    let unknown = json!({"a": {"type": "string", "format": "of-a-later-release"}, "b": text()});
+    define(&mut running, &widgets(unknown)).await;
+    let admin = running.place.client(Protocol::Http2);
+    admin.post(WIDGETS, &widget("w", json!({"a": "no time"}))).await.unwrap().expect(201);
+    let known = json!({"a": {"type": "string", "format": "date-time"}, "b": text()});
+    tighten(&mut running, known, json!({"a": "no time"})).await;
+    go_on(&admin, "w", 1).await;
+    let path = format!("{WIDGETS}/w");
+    admin.merge(&path, &json!({"spec": {"a": "no time either"}})).await.unwrap().expect(422);
+    admin.merge(&path, &json!({"spec": {"a": "2026-01-01T00:00:00Z"}})).await.unwrap().expect(200);
+    admin.merge(&path, &json!({"spec": {"a": "no time"}})).await.unwrap().expect(422);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_newer_definition_allowed_lives_on_under_the_older_one() {
+    let mut running = Running::start(&[], &[]).await;
+    let of = |values: Value| json!({"a": {"type": "string", "enum": values}, "b": text()});
+    define(&mut running, &widgets(of(json!(["old"])))).await;
+    let admin = running.place.client(Protocol::Http2);
+    admin.post(WIDGETS, &widget("first", json!({"a": "old"}))).await.unwrap().expect(201);
+    change_versions(&admin, "widgets.example.com", json!([version("v1", true, of(json!(["old", "new"])))])).await;
+    let made = async || match admin.post(WIDGETS, &widget("second", json!({"a": "new"}))).await?.code {
+        201 => Ok(()),
+        code => Err(format!("{code}").into()),
+    };
+    running.until(made).await;
+    // The operator is rolled back, and its definition with it.
+    tighten(&mut running, of(json!(["old"])), json!({"a": "new"})).await;
+    go_on(&admin, "first", 1).await;
+    go_on(&admin, "second", 1).await;
+    admin.merge(&format!("{WIDGETS}/first"), &json!({"spec": {"a": "new"}})).await.unwrap().expect(422);
+    admin.merge(&format!("{WIDGETS}/second"), &json!({"spec": {"a": "old"}})).await.unwrap().expect(200);
+    admin.merge(&format!("{WIDGETS}/second"), &json!({"spec": {"a": "new"}})).await.unwrap().expect(422);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tighten_loosen_tighten_with_the_gate_off_and_on_between() {
+    let mut running = Running::start(&[], &[]).await;
+    let loose = || json!({"a": text(), "b": text()});
+    let off: &[&str] = &["--feature-gates=CRDValidationRatcheting=false"];
+    define(&mut running, &widgets(loose())).await;
+    let short = json!({"a": "x"});
+    running.admin.post(WIDGETS, &widget("w", short.clone())).await.unwrap().expect(201);
+    tighten(&mut running, tight(), short.clone()).await;
+    go_on(&running.admin, "w", 1).await;
+    let label = |value: &str| json!({"metadata": {"labels": {"l": value}}});
+    let path = format!("{WIDGETS}/w");
+    running = running.restart(off).await;
+    running.admin.merge(&path, &label("off")).await.unwrap().expect(422);
+    change_versions(&running.admin, "widgets.example.com", json!([version("v1", true, loose())])).await;
+    let admin = running.place.client(Protocol::Http2);
+    running.until(async || admin.merge(&path, &label("loose")).await?.ok()).await;
+    running = running.restart(&[]).await;
+    tighten(&mut running, tight(), short.clone()).await;
+    go_on(&running.admin, "w", 2).await;
+    running = running.restart(off).await;
+    running.admin.merge(&path, &label("again")).await.unwrap().expect(422);
+    running = running.restart(&[]).await;
+    go_on(&running.admin, "w", 3).await;
+    running.admin.merge(&path, &json!({"spec": {"a": "y"}})).await.unwrap().expect(422);
+    running.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_author_is_told_what_a_tighter_schema_would_refuse() {
     let mut running = Running::start(&[], &["reader"]).await;
@@ -335,11 +425,13 @@ fn things(i: usize) -> String {
 /// Defines, creates, changes and deletes until nobody answers. Returns the objects that must be there: acknowledged, with no
 /// deletion of theirs or of their definition on its way.
 async fn live(client: Client, i: usize, mut rng: Rng) -> Vec<String> {
-    let mut kept = Vec::new();
+    let (mut kept, mut goes) = (Vec::new(), false);
     let defined = definition(&plural(i), &format!("Thing{i}"), json!([version("v1", true, json!({"a": text()}))]));
     loop {
         match client.post(DEFINITIONS, &defined).await {
-            Ok(answer) if matches!(answer.code, 201 | 409) => {}
+            // What is taken while the definition goes is gone with it.
+            Ok(answer) if answer.code == 409 && goes => continue,
+            Ok(answer) if matches!(answer.code, 201 | 409) => goes = false,
             Ok(answer) => panic!("{}", answer.json()),
             Err(_) => return kept,
         }
@@ -360,6 +452,7 @@ async fn live(client: Client, i: usize, mut rng: Rng) -> Vec<String> {
         }
         if rng.u8(..) < 64 {
             kept.clear();
+            goes = true;
             if client.delete(&format!("{DEFINITIONS}/{}.example.com", plural(i))).await.is_err() {
                 return kept;
             }

@@ -5,6 +5,8 @@
 
 mod server;
 
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -12,6 +14,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
 use serde_json::{Value, json};
 use server::{Client, Place, Protocol, Running, Watch};
 
+const NOBODY: u32 = 65534;
 const CONFIG_MAPS: &str = "/api/v1/namespaces/n/configmaps";
 /// Large enough that a segment of the log takes few of them.
 const BYTES: usize = 400_000;
@@ -81,6 +84,80 @@ async fn a_moment_without_descriptors() {
     assert!(made.len() >= 50, "the spare segment was not used: {} of 100 were made", made.len());
     check_that_it_is_over(&mut running, watch, made).await;
     running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_moment_without_threads() {
+    let mut running = ordinary().await;
+    let watch = begin(&running).await;
+    let mut made = create(&running.admin, 0..10).await;
+    limit_processes(&running, 1);
+    made.extend(create(&running.admin, 10..40).await);
+    assert_eq!(made.len(), 40, "threads are not needed to write");
+    // Lists and patches are the heavy work that leaves the workers.
+    let lists = (0..8).map(|_| running.admin.get(CONFIG_MAPS));
+    for list in futures::future::join_all(lists).await {
+        // One that every namespace has is among them.
+        assert_eq!(list.unwrap().expect(200)["items"].as_array().unwrap().len(), 41);
+    }
+    let label = json!({"metadata": {"labels": {"a": "b"}}});
+    running.admin.merge(&format!("{CONFIG_MAPS}/cm-0?dryRun=All"), &label).await.unwrap().expect(200);
+    limit_processes(&running, getrlimit(Resource::Nproc).current.unwrap_or(1 << 20));
+    check_that_it_is_over(&mut running, watch, made).await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_can_be_made_in_the_directory_for_a_moment() {
+    let mut running = ordinary().await;
+    let watch = begin(&running).await;
+    let mut made = create(&running.admin, 0..10).await;
+    let store = running.place.data().join("store");
+    let before = std::fs::metadata(&store).unwrap().permissions();
+    std::fs::set_permissions(&store, PermissionsExt::from_mode(0o500)).unwrap();
+    // More than two segments.
+    made.extend(create(&running.admin, 10..200).await);
+    assert!(made.len() < 200, "it could make files all the time");
+    running.admin.get(&format!("{CONFIG_MAPS}/cm-0")).await.unwrap().expect(200);
+    std::fs::set_permissions(&store, before).unwrap();
+    check_that_it_is_over(&mut running, watch, made).await;
+    running.stop().await;
+}
+
+/// Sets how many processes and threads the user of an ordinary server may have.
+fn limit_processes(running: &Running, limit: u64) {
+    let mut command = Command::new("prlimit");
+    command.args(["--pid", &running.server.pid().to_string(), &format!("--nproc={limit}:")]);
+    if rustix::process::geteuid().is_root() {
+        // Only the same user may without a privilege that containers do not have.
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    assert!(command.status().unwrap().success());
+}
+
+/// A server that does not run as root, whom limits of processes and permissions do not concern.
+async fn ordinary() -> Running {
+    let mut place = Place::new();
+    if rustix::process::geteuid().is_root() {
+        // Where the binary is, others may not be allowed to look.
+        std::fs::copy(env!("CARGO_BIN_EXE_pawl"), place.path("pawl")).unwrap();
+        for path in [place.path(""), place.path("pawl"), place.path("tokens.csv")] {
+            chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+    }
+    let command = |place: &Place| {
+        let usual = place.command();
+        if !rustix::process::geteuid().is_root() {
+            return usual;
+        }
+        let mut command = Command::new(place.path("pawl"));
+        command.args(usual.get_args()).uid(NOBODY).gid(NOBODY);
+        command
+    };
+    let server = place.start_with(command).await;
+    let admin = place.client(Protocol::Http2);
+    admin.post("/api/v1/namespaces", &json!({"metadata": {"name": "n"}})).await.unwrap().expect(201);
+    Running { place, server, admin }
 }
 
 /// Needs the right to mount: without it, there is nothing to see.

@@ -141,3 +141,29 @@ async fn where_everything_is_allowed_nobody_is_anonymous() {
     assert!(running.server.log().contains("--anonymous-auth counts as false"), "{}", running.server.log());
     running.stop().await;
 }
+
+/// A server that listens on loopback is reached by the address of its machine, as far as others are told.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_kubernetes_service_leads_somewhere() {
+    let way = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+    let here =
+        way.connect("198.51.100.1:9").ok().and_then(|()| way.local_addr().ok()).map(|here| here.ip().to_string());
+    for (flags, expected) in [(&[][..], here.as_deref()), (&["--advertise-address=192.0.2.7"], Some("192.0.2.7"))] {
+        let running = Running::start(flags, &[]).await;
+        let namespaces = "namespaces/default";
+        let endpoints = running.admin.get(&format!("/api/v1/{namespaces}/endpoints/kubernetes")).await.unwrap();
+        let slice = running
+            .admin
+            .get(&format!("/apis/discovery.k8s.io/v1/{namespaces}/endpointslices/kubernetes"))
+            .await
+            .unwrap();
+        match expected {
+            Some(address) => {
+                assert_eq!(endpoints.expect(200)["subsets"][0]["addresses"][0]["ip"], address);
+                assert_eq!(slice.expect(200)["endpoints"][0]["addresses"][0], address);
+            }
+            None => assert_eq!((endpoints.code, slice.code), (404, 404)),
+        }
+        running.stop().await;
+    }
+}

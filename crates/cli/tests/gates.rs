@@ -99,3 +99,30 @@ async fn check_ignored(client: &Client, name: &str, directive: &str) {
         assert_eq!(answer.warnings(), Vec::<&str>::new(), "{directive}");
     }
 }
+
+/// What is not done is not advertised: kubectl leaves its own check to a server that says it has one.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_gate_takes_away_is_not_advertised() {
+    let parameters = ["fieldValidation", "ignoreLiens"];
+    let documents = ["/openapi/v2", "/openapi/v3/api/v1", "/openapi/v3/apis/apps/v1"];
+    let mut hashes = Vec::new();
+    for (gates, said) in [
+        ("", [true, true]),
+        ("ServerSideFieldValidation=false", [false, true]),
+        ("InUseProtection=false", [true, false]),
+    ] {
+        let running = Running::start(&[&format!("--feature-gates={gates}")], &[]).await;
+        for document in documents {
+            let text = running.admin.get(document).await.unwrap().expect(200).to_string();
+            assert_eq!(
+                parameters.map(|name| text.contains(&format!("\"name\":\"{name}\""))),
+                said,
+                "{gates} {document}"
+            );
+        }
+        hashes.push(running.admin.get("/openapi/v3").await.unwrap().expect(200).to_string());
+        running.stop().await;
+    }
+    hashes.dedup();
+    assert_eq!(hashes.len(), 3, "a document that changes has another hash");
+}

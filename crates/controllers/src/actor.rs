@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pawl_deletion::{DeleteOptions, Preconditions, Propagation};
+use pawl_kv::Guard;
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{GroupVersion, Status};
 use pawl_registry::{
     Change, Context, CreateRequest, DeleteRequest, Entry, FieldValidation, PatchKind, PatchRequest, Registry, Sent,
-    Served, UpdateRequest, User,
+    Served, Sight, UpdateRequest, User,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -68,7 +69,12 @@ impl Actor {
             groups: groups.map(str::to_owned).to_vec(),
             ..User::default()
         };
-        Self { registry, name, user, manager: MANAGER.to_owned(), witness }
+        // The proposal's controllers are no part of upstream's.
+        let manager = match name {
+            Name::SecretProtection | Name::ConfigMapProtection => name.as_str(),
+            _ => MANAGER,
+        };
+        Self { registry, name, user, manager: manager.to_owned(), witness }
     }
 
     /// The resource in the version that is stored.
@@ -136,19 +142,23 @@ impl Actor {
         place: (&str, &str),
         subresource: &str,
         uid: &str,
-        mut edit: impl FnMut(&mut Object) + Send,
+        edit: impl FnMut(&mut Object) + Send,
     ) -> Result<Outcome, Status> {
-        let resource = served.resource.group_resource();
-        let change = |old: &Object| {
-            // The object that was meant is gone, whoever has its name now.
-            if old.uid() != uid {
-                return Err(Status::not_found(&resource, place.1));
-            }
-            let mut new = old.clone();
-            edit(&mut new);
-            Ok(new)
-        };
-        let request = UpdateRequest::new(place, subresource, Change::own(change));
+        let request = UpdateRequest::new(place, subresource, changing(served, place.1, uid, edit));
+        judge(self.registry.update(&self.context(&self.manager), served, request).await.map(|_| ()))
+    }
+
+    /// The same, only if guards hold. They are not looked at again: where they do not, the object has changed.
+    pub async fn change_guarded(
+        &self,
+        served: &Served,
+        place: (&str, &str),
+        uid: &str,
+        guards: Vec<Guard>,
+        edit: impl FnMut(&mut Object) + Send,
+    ) -> Result<Outcome, Status> {
+        let change = changing(served, place.1, uid, edit);
+        let request = UpdateRequest { guards, ..UpdateRequest::new(place, "", change) };
         judge(self.registry.update(&self.context(&self.manager), served, request).await.map(|_| ()))
     }
 
@@ -184,8 +194,28 @@ impl Actor {
     fn context(&self, manager: &str) -> Context {
         let mut cx = Context::new(self.user.clone());
         manager.clone_into(&mut cx.manager);
+        cx.sight = Sight::Everything;
         cx
     }
+}
+
+/// A change of exactly the object with this uid.
+fn changing<'a>(
+    served: &Served,
+    name: &'a str,
+    uid: &'a str,
+    mut edit: impl FnMut(&mut Object) + Send + 'a,
+) -> Change<'a> {
+    let resource = served.resource.group_resource();
+    Change::own(move |old: &Object| {
+        // The object that was meant is gone, whoever has its name now.
+        if old.uid() != uid {
+            return Err(Status::not_found(&resource, name));
+        }
+        let mut new = old.clone();
+        edit(&mut new);
+        Ok(new)
+    })
 }
 
 fn judge(result: Result<(), Status>) -> Result<Outcome, Status> {

@@ -2,6 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use pawl_usage::Plan;
+use prometheus::core::Collector;
+use prometheus::{IntCounterVec, Opts};
+
 /// What has been done since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -39,6 +43,58 @@ pub struct Tally {
     pub released: Count,
     pub furnished: Count,
     pub retries: Count,
+    pub liens: LienTally,
+}
+
+/// What the controllers of Secrets and ConfigMaps in use do.
+#[derive(Debug)]
+pub struct LienTally {
+    pub secrets: Liens,
+    pub config_maps: Liens,
+}
+
+impl Default for LienTally {
+    fn default() -> Self {
+        Self { secrets: Liens::new("secret_protection"), config_maps: Liens::new("configmap_protection") }
+    }
+}
+
+impl LienTally {
+    pub fn collectors(&self) -> Vec<Box<dyn Collector>> {
+        [&self.secrets, &self.config_maps].into_iter().filter_map(Liens::collector).collect()
+    }
+}
+
+/// Liens that one controller has added and removed, under the name that the proposal gives it.
+#[derive(Clone, Debug)]
+pub struct Liens(Option<IntCounterVec>);
+
+impl Liens {
+    pub fn new(name: &str) -> Self {
+        let help = "Liens on objects in use, by what was done: add, remove, or retry after a failure.";
+        let metric = IntCounterVec::new(Opts::new(name, help), &["operation"]).ok();
+        let liens = Self(metric);
+        ["add", "remove", "retry"].iter().for_each(|operation| liens.count(operation, 0));
+        liens
+    }
+
+    pub fn collector(&self) -> Option<Box<dyn Collector>> {
+        self.0.clone().map(|metric| Box::new(metric) as Box<dyn Collector>)
+    }
+
+    pub fn changed(&self, did: Plan) {
+        self.count(if did == Plan::Add { "add" } else { "remove" }, 1);
+    }
+
+    pub fn retried(&self) {
+        self.count("retry", 1);
+    }
+
+    fn count(&self, operation: &str, more: u64) {
+        if let Some(metric) = &self.0 {
+            metric.with_label_values(&[operation]).inc_by(more);
+        }
+    }
 }
 
 #[derive(Debug, Default)]

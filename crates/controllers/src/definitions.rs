@@ -148,12 +148,7 @@ impl Controller {
         let group = Definition::read(&found).group;
         let all = self.catalogue.definitions();
         let in_use = InUse::of(all.iter().filter(|other| other.group == group).map(Arc::as_ref));
-        if let Some(status) = plan::settle(&found, &in_use, &now) {
-            found.insert("status".to_owned(), Value::Object(status));
-        }
-        if let Some(status) = plan::establish(&found, &now) {
-            found.insert("status".to_owned(), Value::Object(status));
-        }
+        plan::install(&mut found, &in_use, &now);
         let definition = Definition::read(&found);
         let changed = definition.established && self.catalogue.serve(definition).await?;
         let mut step = Step::Done;

@@ -165,8 +165,8 @@ impl Collector {
         let told: Vec<(About, String)> = unreadable
             .take(TOLD)
             .map(|(entry, why)| {
-                let Identity { api_version, kind, namespace, name } = Identity::of(served, entry);
-                (About { api_version, kind, namespace, name, uid: "".into() }, why.message(entry.revision))
+                let about = Identity::of(served, entry).about(&"".into());
+                (about, why.message(entry.revision))
             })
             .collect();
         if told.is_empty() {
@@ -203,7 +203,7 @@ impl Collector {
         let Some(served) = self.actor.served_kind(&at.api_version, &at.kind) else {
             return Ok(self.await_resources(uid));
         };
-        let Some(entry) = self.actor.read(&served, &at.namespace, &at.name).await? else {
+        let Some(entry) = self.actor.read(&served, at.namespace(), at.name()).await? else {
             return Ok(Looked::Finished);
         };
         let Some(latest) = Facts::of(&served, &entry).filter(|latest| latest.uid == *uid) else {
@@ -225,7 +225,7 @@ impl Collector {
                     // What was judged is what is deleted: an owner that was added meanwhile counts.
                     resource_version: Some(latest.revision.to_string()),
                 };
-                let outcome = self.actor.delete(&served, &at.namespace, &at.name, preconditions, propagation).await?;
+                let outcome = self.actor.delete(&served, at.namespace(), at.name(), preconditions, propagation).await?;
                 match &outcome {
                     Outcome::Done => self.tally.collected.add(1),
                     Outcome::Held(why) => {
@@ -247,7 +247,7 @@ impl Collector {
             return Ok(Standing::Unknown);
         };
         let namespaced = served.resource.facts.namespaced;
-        let here = &*dependent.identity.namespace;
+        let here = dependent.identity.namespace();
         if namespaced && here.is_empty() {
             self.report_misplaced(dependent, owner).await;
             return Ok(Standing::Misplaced);
@@ -262,8 +262,8 @@ impl Collector {
                 Ok(Standing::Solid)
             }
             None => {
-                let elsewhere = self.known().graph.identity(&owner.uid).map(|at| at.namespace.clone());
-                if namespaced && elsewhere.is_some_and(|namespace| !namespace.is_empty() && &*namespace != here) {
+                let elsewhere = self.known().graph.identity(&owner.uid).map(|at| at.namespace().to_owned());
+                if namespaced && elsewhere.is_some_and(|namespace| !namespace.is_empty() && namespace != here) {
                     self.report_misplaced(dependent, owner).await;
                 }
                 Ok(Standing::Absent)
@@ -272,7 +272,7 @@ impl Collector {
     }
 
     async fn report_misplaced(&self, dependent: &Facts, owner: &Owner) {
-        let namespace = &dependent.identity.namespace;
+        let namespace = dependent.identity.namespace();
         let message = format!(
             "ownerRef [{}/{}, namespace: {namespace}, name: {}, uid: {}] does not exist in namespace {namespace:?}",
             owner.api_version, owner.kind, owner.name, owner.uid
@@ -312,7 +312,7 @@ impl Collector {
     ) -> Result<Outcome, Status> {
         // Objects of a kind that is no longer served are out of reach, and gone as far as anybody can tell.
         let Some(served) = self.actor.served_kind(&at.api_version, &at.kind) else { return Ok(Outcome::Gone) };
-        self.actor.change(&served, (&at.namespace, &at.name), "", uid, edit).await
+        self.actor.change(&served, (at.namespace(), at.name()), "", uid, edit).await
     }
 
     /// Takes into the graph the dependents of an object that are stored but have not been told yet.

@@ -1,5 +1,5 @@
 //! The controllers that run inside the server: garbage collector, namespaces, protection of volumes, claims and classes,
-//! service accounts, root certificates, aggregated cluster roles, definitions of custom resources.
+//! of Secrets and ConfigMaps in use, service accounts, root certificates, aggregated cluster roles, definitions of custom resources.
 //!
 //! Each one plans (pure, over what it was told) and acts (writes through the registry as its own user, the way every
 //! client does). They follow watches and never poll; what fails is tried again later and later. Only the namespace
@@ -22,6 +22,7 @@ mod definitions;
 mod feed;
 mod furnishing;
 mod garbage;
+mod in_use;
 mod namespaces;
 mod protection;
 mod queue;
@@ -33,10 +34,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pawl_registry::Registry;
+use pawl_usage::Protection;
 
 pub use actor::{Act, Witness};
-pub use counters::Counters;
+pub use counters::{Counters, Liens};
 pub use definitions::Catalogue;
+pub use queue::{Queue, Step};
 pub use selection::Name;
 
 use counters::Tally;
@@ -93,6 +96,12 @@ impl Controllers {
                 Name::VolumeProtection | Name::ClaimProtection | Name::ClassProtection => {
                     protection::start(&mut crew, actor, name, Arc::clone(&tally));
                 }
+                Name::SecretProtection => {
+                    in_use::start(&mut crew, actor, Protection::SECRETS, tally.liens.secrets.clone());
+                }
+                Name::ConfigMapProtection => {
+                    in_use::start(&mut crew, actor, Protection::CONFIG_MAPS, tally.liens.config_maps.clone());
+                }
                 Name::ServiceAccounts => furnishing::service_accounts(&mut crew, actor, Arc::clone(&tally)),
                 Name::RootCertificates => {
                     if let Some(certificates) = &options.root_ca {
@@ -127,5 +136,10 @@ impl Handle {
     /// What they have done so far.
     pub fn counters(&self) -> Counters {
         self.tally.read()
+    }
+
+    /// What of it is measured under names of its own.
+    pub fn collectors(&self) -> Vec<Box<dyn prometheus::core::Collector>> {
+        self.tally.liens.collectors()
     }
 }

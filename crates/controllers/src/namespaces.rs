@@ -294,8 +294,7 @@ impl Controller {
     }
 
     fn content(&self, namespace: &str) -> Content {
-        let registry = &self.actor.registry;
-        Content::of(&registry.table(), namespace, registry.liens_hold())
+        Content::of(&self.actor.registry, namespace)
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use pawl_meta::Status;
 use pawl_meta::object::{Meta, Object, metadata_mut};
+use pawl_usage::{Target, Used, User};
 use serde_json::json;
 
 use crate::actor::{Actor, drop_finalizer, object};
@@ -167,25 +168,32 @@ impl Protection {
     fn is_used(&self, protected: &Object) -> bool {
         match self.kind {
             Protected::Volumes => uses::is_bound(protected),
-            Protected::Claims => {
-                self.any("", "pods", protected.namespace(), |pod| uses::pod_uses_claim(pod, protected))
-            }
+            Protected::Claims => self.is_claim_used(protected),
             Protected::Classes => {
                 let name = protected.name();
-                self.any("", "persistentvolumes", "", |volume| uses::volume_uses_class(volume, name))
-                    || self.any("", "persistentvolumeclaims", "", |claim| uses::claim_uses_class(claim, name))
+                self.any("", "persistentvolumes", |volume| uses::volume_uses_class(volume, name))
+                    || self.any("", "persistentvolumeclaims", |claim| uses::claim_uses_class(claim, name))
             }
         }
     }
 
+    /// Whether one of the pods that name a claim keeps it; one that cannot be read may.
+    fn is_claim_used(&self, claim: &Object) -> bool {
+        let Some(pods) = self.actor.served("", "pods") else { return false };
+        let target = Target::new(Used::Claim, claim.namespace(), claim.name());
+        let users = self.actor.registry.usage().users(&target);
+        let mut pods = users
+            .iter()
+            .filter(|(who, _)| who.user == User::Pod)
+            .filter_map(|(who, _)| pods.stored.cache.get(&who.key));
+        pods.any(|entry| object(&entry).is_none_or(|pod| uses::pod_uses_claim(&pod, claim)))
+    }
+
     /// Whether some object of a resource is as asked; one that cannot be read may be.
-    fn any(&self, group: &str, plural: &str, namespace: &str, asked: impl Fn(&Object) -> bool) -> bool {
+    fn any(&self, group: &str, plural: &str, asked: impl Fn(&Object) -> bool) -> bool {
         let Some(served) = self.actor.served(group, plural) else { return false };
         let objects = served.stored.cache.objects();
-        objects
-            .iter()
-            .filter(|(_, entry)| namespace.is_empty() || entry.namespace() == namespace)
-            .any(|(_, entry)| object(entry).is_none_or(|object| asked(&object)))
+        objects.values().any(|entry| object(entry).is_none_or(|object| asked(&object)))
     }
 
     /// The protected objects that are being deleted.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use pawl_meta::nearest::nearest;
 
-/// A controller, by the name that upstream gives it.
+/// A controller, by the name that upstream, or the proposal that wants it, gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Name {
     GarbageCollector,
@@ -12,6 +12,8 @@ pub enum Name {
     VolumeProtection,
     ClaimProtection,
     ClassProtection,
+    SecretProtection,
+    ConfigMapProtection,
     ServiceAccounts,
     RootCertificates,
     RoleAggregation,
@@ -20,12 +22,14 @@ pub enum Name {
 }
 
 impl Name {
-    pub const ALL: [Name; 8] = [
+    pub const ALL: [Name; 10] = [
         Name::GarbageCollector,
         Name::Namespaces,
         Name::VolumeProtection,
         Name::ClaimProtection,
         Name::ClassProtection,
+        Name::SecretProtection,
+        Name::ConfigMapProtection,
         Name::ServiceAccounts,
         Name::RootCertificates,
         Name::RoleAggregation,
@@ -56,6 +60,12 @@ impl Name {
                 "vac-protection",
                 "volumeattributesclass-protection-controller",
             ),
+            Self::SecretProtection => {
+                ("secret-protection-controller", "secret-protection", "secret-protection-controller")
+            }
+            Self::ConfigMapProtection => {
+                ("configmap-protection-controller", "configmap-protection", "configmap-protection-controller")
+            }
             Self::ServiceAccounts => ("serviceaccount-controller", "serviceaccount", "service-account-controller"),
             Self::RootCertificates => {
                 ("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", "root-ca-cert-publisher")
@@ -130,7 +140,7 @@ mod tests {
         check("namespace", &[Name::Namespaces]);
         check("namespace-controller, pvc-protection", &[Name::Namespaces, Name::ClaimProtection]);
         check("-*,garbagecollector", &[Name::GarbageCollector]);
-        check("*,-serviceaccount,-root-ca-cert-publisher,-clusterrole-aggregation", &Name::ALL[..5]);
+        check("*,-serviceaccount,-root-ca-cert-publisher,-clusterrole-aggregation", &Name::ALL[..7]);
         check("namespace,-namespace-controller", &[Name::Namespaces]);
     }
 

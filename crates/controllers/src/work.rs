@@ -46,8 +46,13 @@ impl Crew {
                 ear.hear(batch);
             }
         });
+        self.employ(&handler, workers);
+    }
+
+    /// Sets more workers to work, on a queue that somebody else fills.
+    pub fn employ<H: Handler>(&mut self, handler: &Arc<H>, workers: usize) {
         for _ in 0..workers {
-            let handler = Arc::clone(&handler);
+            let handler = Arc::clone(handler);
             let mut stop = self.stop.subscribe();
             self.tasks.spawn(async move {
                 loop {

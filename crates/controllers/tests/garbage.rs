@@ -274,7 +274,7 @@ async fn damage(world: &World, name: &str) {
     let held = kv.get(key.clone()).await.unwrap().unwrap();
     let change = pawl_kv::Change::Put { value: "damaged".into(), ttl: None };
     let expect = pawl_kv::Expect::Revision(held.mod_revision);
-    kv.write(pawl_kv::Write { key, expect, change }).await.unwrap();
+    kv.write(pawl_kv::Write::new(key, expect, change)).await.unwrap();
     world.registry.storage().catch_up().await.unwrap();
 }
 

@@ -67,9 +67,8 @@ impl Behaviour for Definitions {
     }
 
     fn validate(&self, write: Write<'_>, object: &Object, metadata: MetadataCheck<'_>, found: &mut Findings) {
-        let named = found.errors.len();
         self.builtin.validate(write, object, metadata, found);
-        if write.old.is_none() && found.errors.len() == named {
+        if write.old.is_none() {
             let at = FieldPath::of("metadata");
             for field in ["generateName", "name"] {
                 let name = object.meta_str(field);

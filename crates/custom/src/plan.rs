@@ -44,6 +44,16 @@ pub fn establish(object: &Object, now: &str) -> Option<Object> {
     status::set(&mut status, &condition, now).then_some(status)
 }
 
+/// Both at once, on the definition itself: it has the status with which it is served.
+pub fn install(object: &mut Object, in_use: &InUse, now: &str) {
+    if let Some(status) = settle(object, in_use, now) {
+        object.insert("status".to_owned(), status.into());
+    }
+    if let Some(status) = establish(object, now) {
+        object.insert("status".to_owned(), status.into());
+    }
+}
+
 /// A step of a definition's deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deletion {

@@ -5,10 +5,12 @@
 
 mod liens;
 mod options;
+mod uses;
 mod verdict;
 
 pub use liens::{MAX_LIENS, carry_over, validate_liens};
 pub use options::{DeleteOptions, IGNORE_READ_ERRORS, Preconditions, Propagation};
+pub use uses::{IN_USE, InUse, UsedBy};
 pub use verdict::{Deletion, Grace, LIEN_HELD, Traits, Verdict, completes, is_held, judge};
 
 /// Holds an object until the dependents that block it are gone.

@@ -4,7 +4,7 @@ use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Cause, GroupResource, Status, time};
 use serde_json::{Value, json};
 
-use crate::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
+use crate::{DeleteOptions, FOREGROUND, IN_USE, InUse, ORPHAN, Propagation};
 
 /// The reason of the causes that name liens.
 pub const LIEN_HELD: &str = "LienHeld";
@@ -18,6 +18,8 @@ pub struct Traits {
     pub spec_finalizers: bool,
     /// Its dependents stay, unless somebody says otherwise: jobs.
     pub orphans: bool,
+    /// Nobody collects what it owns, so that no finalizer of a collector is put on it: events.
+    pub uncollected: bool,
 }
 
 /// How a kind decides on its grace period.
@@ -30,8 +32,12 @@ pub enum Grace {
 pub struct Deletion<'a> {
     pub resource: &'a GroupResource,
     pub kind: &'a str,
+    /// The group of the kind, as errors name it.
+    pub kind_group: &'a str,
     pub options: &'a DeleteOptions,
     pub traits: Traits,
+    /// Who uses the object, where that keeps it.
+    pub in_use: Option<&'a InUse>,
     /// Whether liens hold objects: the gate `InUseProtection`.
     pub liens_hold: bool,
     /// Seconds since the epoch.
@@ -130,13 +136,13 @@ fn mark(object: &mut Object, now: i64, seconds: i64) {
 }
 
 fn failed_precondition(deletion: &Deletion<'_>, object: &Object) -> Option<Status> {
-    let Deletion { options, kind, resource, .. } = *deletion;
+    let Deletion { options, kind, kind_group, .. } = *deletion;
     let name = object.name();
     if deletion.traits.spec_finalizers {
         return failed_in_steps(deletion, object);
     }
     // Upstream names the kind here, not the resource.
-    let refuse = |why: String| Some(Status::conflict(&GroupResource::new(resource.group.clone(), kind), name, why));
+    let refuse = |why: String| Some(Status::conflict(&GroupResource::new(kind_group, kind), name, why));
     match (&options.preconditions.uid, &options.preconditions.resource_version) {
         (Some(uid), _) if uid != object.uid() => refuse(format!(
             "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted and then recreated",
@@ -162,19 +168,23 @@ fn failed_in_steps(deletion: &Deletion<'_>, object: &Object) -> Option<Status> {
     })
 }
 
-/// Whether a refusal says that liens hold the object.
+/// Whether a refusal says that liens or users hold the object.
 pub fn is_held(status: &Status) -> bool {
-    status.details.as_ref().is_some_and(|d| d.causes.iter().any(|c| c.reason == LIEN_HELD))
+    let holds = |cause: &Cause| cause.reason == LIEN_HELD || cause.reason == IN_USE;
+    status.details.as_ref().is_some_and(|details| details.causes.iter().any(holds))
 }
 
 fn held(deletion: &Deletion<'_>, object: &Object) -> Option<Status> {
     let liens = object.meta_strings("liens");
-    if !deletion.liens_hold || deletion.options.ignore_liens || liens.is_empty() {
+    let in_use = deletion.in_use;
+    if !deletion.liens_hold || deletion.options.ignore_liens || liens.is_empty() && in_use.is_none() {
         return None;
     }
     let named: Vec<String> = liens.iter().map(|l| format!("\"{l}\"")).collect();
     let name = object.name();
-    let why = format!("the object is held by liens: {}", named.join(", "));
+    let by_liens = (!named.is_empty()).then(|| format!("is held by liens: {}", named.join(", ")));
+    let by_users = in_use.map(|in_use| format!("is used by {in_use}"));
+    let why = format!("the object {}", by_liens.into_iter().chain(by_users).collect::<Vec<_>>().join("; it "));
     let causes = liens.iter().map(|lien| Cause {
         reason: LIEN_HELD.to_owned(),
         message: format!("held by lien \"{lien}\""),
@@ -183,13 +193,16 @@ fn held(deletion: &Deletion<'_>, object: &Object) -> Option<Status> {
     let mut status = Status::conflict(deletion.resource, name, why);
     if let Some(details) = &mut status.details {
         details.uid = object.uid().to_owned();
-        details.causes = causes.collect();
+        details.causes = causes.chain(in_use.into_iter().flat_map(InUse::causes)).collect();
     }
     Some(status)
 }
 
 /// Gives the object the finalizer of the asked-for propagation and takes the other away. Returns whether that changed it.
 fn set_finalizers(object: &mut Object, deletion: &Deletion<'_>) -> bool {
+    if deletion.traits.uncollected {
+        return false;
+    }
     let before: Vec<String> = object.meta_strings("finalizers").into_iter().map(str::to_owned).collect();
     let is_decided = before.iter().any(|f| f == ORPHAN || f == FOREGROUND);
     let default = (deletion.traits.orphans && !is_decided).then_some(Propagation::Orphan);

@@ -11,7 +11,7 @@ use pawl_kinds::{Kinds, Resource};
 use pawl_schema::{TypeKind, TypeRef};
 use sha2::{Digest, Sha512};
 
-use crate::{hexadecimal, names, table};
+use crate::{Source, hexadecimal, names, table};
 
 /// What the documents of one table have in common.
 pub(crate) struct Fingerprint {
@@ -19,10 +19,11 @@ pub(crate) struct Fingerprint {
 }
 
 impl Fingerprint {
-    pub fn new(builtin: &'static Kinds, resources: &[&Resource]) -> Self {
+    pub fn new(source: Source, resources: &[&Resource]) -> Self {
         let mut common = Sha512::new();
         common.update(env!("CARGO_PKG_VERSION"));
-        common.update(builtin_types(builtin));
+        common.update(builtin_types(source.builtin));
+        feed(&mut common, source.without);
         for version in table::groups(resources).iter().flat_map(|g| &g.versions) {
             if version.is_builtin() {
                 feed(&mut common, (version.group, version.name));

@@ -18,7 +18,22 @@ mod paths;
 mod protobuf;
 mod table;
 
+use pawl_kinds::Kinds;
 use sha2::{Digest, Sha512};
+
+/// What documents are made of, beside the table of resources.
+#[derive(Clone, Copy)]
+pub struct Source {
+    pub builtin: &'static Kinds,
+    /// Parameters of queries that nothing looks at, because their gate is off: what is advertised is relied on.
+    pub without: &'static [&'static str],
+}
+
+impl From<&'static Kinds> for Source {
+    fn from(builtin: &'static Kinds) -> Self {
+        Self { builtin, without: &[] }
+    }
+}
 
 /// The entity tag of a document, without the quotes that the header adds.
 pub fn etag(document: &[u8]) -> String {

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use pawl_kinds::{Kinds, Resource};
+use pawl_kinds::Resource;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+use crate::Source;
 use crate::definition::{self, Definition, Dialect, Kind};
 use crate::info::{Info, SecurityScheme, is_success, reason};
 use crate::names::Names;
@@ -22,14 +23,14 @@ pub const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+pr
 pub const PROTOBUF_ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 
 /// The document as JSON.
-pub fn json(builtin: &'static Kinds, resources: &[&Resource]) -> Vec<u8> {
+pub fn json(source: impl Into<Source>, resources: &[&Resource]) -> Vec<u8> {
     // Nothing in it can fail to be written.
-    with_document(builtin, resources, |document| serde_json::to_vec(document).unwrap_or_default())
+    with_document(source.into(), resources, |document| serde_json::to_vec(document).unwrap_or_default())
 }
 
 /// The document as a message of gnostic's `openapi.v2.Document`.
-pub fn protobuf(builtin: &'static Kinds, resources: &[&Resource]) -> Vec<u8> {
-    with_document(builtin, resources, protobuf::document)
+pub fn protobuf(source: impl Into<Source>, resources: &[&Resource]) -> Vec<u8> {
+    with_document(source.into(), resources, protobuf::document)
 }
 
 #[derive(Serialize)]
@@ -140,15 +141,11 @@ impl Serialize for Responses {
     }
 }
 
-fn with_document(
-    builtin: &'static Kinds,
-    resources: &[&Resource],
-    render: impl FnOnce(&Document) -> Vec<u8>,
-) -> Vec<u8> {
-    let names = Names::new(builtin, resources);
+fn with_document(source: Source, resources: &[&Resource], render: impl FnOnce(&Document) -> Vec<u8>) -> Vec<u8> {
+    let names = Names::new(source.builtin, resources);
     let mut all = Paths::new();
     for key in paths::keys(resources) {
-        all.extend(paths::of(resources, &names, &key).unwrap_or_default());
+        all.extend(paths::of(source, resources, &names, &key).unwrap_or_default());
     }
     let mut parameters = BTreeMap::new();
     let paths = all.iter().map(|(path, operations)| (path.as_str(), path_item(path, operations, &mut parameters)));

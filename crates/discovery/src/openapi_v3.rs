@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use pawl_kinds::{Kinds, Resource};
+use pawl_kinds::Resource;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+use crate::Source;
 use crate::definition::{self, Definition, Dialect, Kind};
 use crate::fingerprint::Fingerprint;
 use crate::info::{Info, SecurityScheme, is_success, reason};
@@ -31,8 +32,8 @@ struct Link {
 }
 
 /// The index of a table. No document is built for it: hashes are taken of what documents are made from.
-pub fn index(builtin: &'static Kinds, resources: &[&Resource]) -> Index {
-    let fingerprint = Fingerprint::new(builtin, resources);
+pub fn index(source: impl Into<Source>, resources: &[&Resource]) -> Index {
+    let fingerprint = Fingerprint::new(source.into(), resources);
     let link = |key: String| {
         let hash = fingerprint.of(resources, &key);
         let link = Link { server_relative_url: format!("/openapi/v3/{key}?hash={hash}") };
@@ -42,15 +43,16 @@ pub fn index(builtin: &'static Kinds, resources: &[&Resource]) -> Index {
 }
 
 /// The hash of a document, which is its entity tag too; none where there is no such document.
-pub fn hash(builtin: &'static Kinds, resources: &[&Resource], key: &str) -> Option<String> {
+pub fn hash(source: impl Into<Source>, resources: &[&Resource], key: &str) -> Option<String> {
     let known = paths::keys(resources).iter().any(|k| k == key);
-    known.then(|| Fingerprint::new(builtin, resources).of(resources, key))
+    known.then(|| Fingerprint::new(source.into(), resources).of(resources, key))
 }
 
 /// The document under `/openapi/v3/KEY`, where KEY is `api/v1` or `apis/apps/v1`, as JSON; none where there is no such document.
-pub fn document(builtin: &'static Kinds, resources: &[&Resource], key: &str) -> Option<Vec<u8>> {
-    let names = Names::new(builtin, resources);
-    let paths = paths::of(resources, &names, key)?;
+pub fn document(source: impl Into<Source>, resources: &[&Resource], key: &str) -> Option<Vec<u8>> {
+    let source = source.into();
+    let names = Names::new(source.builtin, resources);
+    let paths = paths::of(source, resources, &names, key)?;
     let document = Document {
         components: Components {
             schemas: definition::reachable(Dialect::V3, &names, paths::types(&paths)),

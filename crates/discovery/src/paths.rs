@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use pawl_kinds::Resource;
 
+use crate::Source;
 use crate::names::{self, Names};
 use crate::operations::{self, Operation, Paths};
 use crate::parameters::{self, Parameter};
@@ -30,7 +31,7 @@ pub(crate) fn keys(resources: &[&Resource]) -> Vec<String> {
 }
 
 /// The paths that a document is about; none where there is no such document.
-pub(crate) fn of<'r>(resources: &[&'r Resource], names: &Names<'r>, key: &str) -> Option<Paths<'r>> {
+pub(crate) fn of<'r>(source: Source, resources: &[&'r Resource], names: &Names<'r>, key: &str) -> Option<Paths<'r>> {
     let document = |id: &str, tag: &str, answer| {
         let operation = Operation { produces: operations::OBJECTS, ..about(id, tag, Some(answer)) };
         Paths::from([(format!("/{key}/"), vec![operation])])
@@ -54,7 +55,11 @@ pub(crate) fn of<'r>(resources: &[&'r Resource], names: &Names<'r>, key: &str) -
     }
     let groups = table::groups(resources);
     if let Some(version) = groups.iter().flat_map(|g| &g.versions).find(|v| version_key(v.group, v.name) == key) {
-        return Some(of_version(names, version));
+        let mut paths = of_version(names, version);
+        for operation in paths.values_mut().flatten() {
+            operation.parameters.retain(|parameter| !source.without.contains(&parameter.name));
+        }
+        return Some(paths);
     }
     let group = groups.iter().find(|g| !g.name.is_empty() && key.strip_prefix("apis/") == Some(g.name))?;
     let builtin = group.versions.iter().any(table::Version::is_builtin);

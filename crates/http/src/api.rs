@@ -9,14 +9,15 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::header::HeaderValue;
+use http::header::{AUTHORIZATION, HeaderValue};
 use http::{HeaderMap, HeaderName, Method, Request, Response};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
+use pawl_auth::Authorizer;
 use pawl_auth::authn::PeerCertificates;
 use pawl_meta::Status;
 use pawl_meta::object::Object;
-use pawl_registry::{Context, Registry, Served};
+use pawl_registry::{Context, Registry, Served, Sight};
 use serde_json::Value;
 
 use crate::access::Access;
@@ -26,10 +27,11 @@ use crate::handlers;
 use crate::health::Health;
 use crate::metrics::{Labels, Metrics};
 use crate::negotiation::{self, Accepted, Media};
+use crate::options;
 use crate::places::{self, Held, Places};
 use crate::query::Query;
-use crate::render;
-use crate::request::{RequestInfo, Verb, host_problem};
+use crate::render::{self, IncludeObject};
+use crate::request::{RequestInfo, Verb, host_problem, path_problem};
 use crate::request_log::Line;
 use crate::respond;
 use crate::target::Target;
@@ -208,7 +210,7 @@ impl Api {
     /// 5. what is it about, and may they do that: then the handler.
     pub async fn answer(self: Arc<Self>, request: Request<Incoming>, peer: &Peer) -> Response<Body> {
         let started = Instant::now();
-        if let Some(problem) = host_problem(&request) {
+        if let Some(problem) = host_problem(&request).or_else(|| path_problem(request.uri().path())) {
             return respond::malformed(problem);
         }
         let (parts, body) = request.into_parts();
@@ -261,7 +263,13 @@ impl Api {
         let long_running = info.is_long_running();
         let result = match acting {
             Ok(acting) => {
-                let cx = Context::new(acting.unwrap_or(sender));
+                let mut cx = Context::new(acting.unwrap_or(sender));
+                cx.sight = Sight::Asked(Arc::clone(&self.access.chain) as Arc<dyn Authorizer + Send + Sync>);
+                if let Some(header) = asked.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok())
+                    && pawl_auth::authn::is_padded(header)
+                {
+                    cx.warn("the provided Authorization header contains extra space before the bearer token, and is ignored");
+                }
                 let (body, connection) = (Arriving::Coming(body), Arc::clone(&origin.peer.places));
                 let accepted = Accepted::default();
                 self.serve(Call { asked, accepted, body, cx, trail: trail.clone(), connection }).await
@@ -279,7 +287,9 @@ impl Api {
         if call.info.is_long_running() {
             return self.dispatch(call).await;
         }
-        self.within(self.limits.request_timeout, self.dispatch(call)).await
+        let timeout = options::timeout(&call.query)?
+            .map_or(self.limits.request_timeout, |timeout| timeout.min(self.limits.request_timeout));
+        self.within(timeout, self.dispatch(call)).await
     }
 
     /// Does what a request asks for whose sender may ask for it, if there is room for one more. A place is taken when the
@@ -344,11 +354,13 @@ impl Api {
     }
 
     async fn dispatch(&self, mut call: Call) -> Result<Response<Body>, Status> {
-        self.access.decide(&call.cx.user, &call.info, call.trail.as_deref())?;
-        let result = match call.target.clone() {
-            Target::Resource(served) => self.carry_out(&served, &mut call).await,
-            Target::Document => self.document(&call).await,
-            Target::Nothing(absence) => absence.answer(&call.info),
+        let result = match self.access.decide(&call.cx.user, &call.info, call.trail.as_deref()) {
+            Ok(()) => match call.target.clone() {
+                Target::Resource(served) => self.carry_out(&served, &mut call).await,
+                Target::Document => self.document(&call).await,
+                Target::Nothing(absence) => absence.answer(&call.info),
+            },
+            Err(status) => Err(status),
         };
         if let Some(trail) = &call.trail {
             trail.annotate(call.cx.take_notes());
@@ -374,10 +386,20 @@ impl Api {
         if let Some(why) = &served.resource.facts.unconverted {
             return Err(Status::not_implemented(why.as_str()));
         }
+        if call.info.names_object()
+            && let Some(why) = pawl_meta::names::path_segment(&call.info.name).first()
+        {
+            let name = pawl_meta::go::quote(&call.info.name);
+            return Err(Status::bad_request(format!("Name parameter invalid: {name}: {why}")));
+        }
         // What leads to a node is not for us to write.
         if !call.info.leads_to_node() {
             let protobuf = !served.resource.facts.custom || call.info.subresource == "scale";
-            call.accepted = negotiation::negotiate_for(&call.headers, call.query.get("pretty"), protobuf)?;
+            let choose = match call.info.verb {
+                Verb::List | Verb::Watch => negotiation::negotiate_list,
+                _ => negotiation::negotiate_for,
+            };
+            call.accepted = choose(&call.headers, call.query.get("pretty"), protobuf)?;
             // What is answered and not stored has no table.
             let below = matches!(call.info.subresource.as_str(), "binding" | "eviction" | "token");
             let answered = call.info.verb == Verb::Create && (below || served.resource.facts.is_virtual);
@@ -448,7 +470,7 @@ impl Api {
             pieces.extend_from_slice(&data);
         }
         if size > limit {
-            return Err(Status::too_large(format!("Request entity too large: limit is {limit}")));
+            return Err(Status::too_large(format!("limit is {limit}")));
         }
         let pieces = pieces.freeze();
         if let Some(trail) = &call.trail {
@@ -510,7 +532,8 @@ impl Deref for Call {
 impl Call {
     /// An object that is not stored, in the form that the client asked for.
     pub(crate) fn reply(&self, code: u16, object: Value) -> Result<Response<Body>, Status> {
-        let (body, content_type) = render::document(&render::formed(object, self.accepted)?, self.accepted);
+        let include = IncludeObject::parse(self.query.get("includeObject"));
+        let (body, content_type) = render::document(&render::formed(object, self.accepted, include)?, self.accepted);
         Ok(respond::with(code, content_type, Body::Full(body)))
     }
 

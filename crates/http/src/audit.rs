@@ -204,7 +204,7 @@ fn attempted(headers: &HeaderMap, peer: &Peer) -> String {
 
 fn read(headers: &HeaderMap, body: &[u8]) -> Option<Value> {
     match body_media(headers).ok()? {
-        Media::Json => serde_json::from_slice(body).ok(),
+        Media::Json => pawl_schema::read_json(body).ok(),
         Media::Yaml => pawl_schema::yaml::parse(std::str::from_utf8(body).ok()?).ok().map(|p| p.value),
         Media::Protobuf => {
             let envelope = pawl_protobuf::open(body).ok()?;

@@ -15,4 +15,5 @@ pub mod patch;
 pub mod review;
 pub mod subresource;
 pub mod update;
+mod usedby;
 pub mod watch;

@@ -59,6 +59,8 @@ impl Accepted {
 
 const AVAILABLE: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
+const NOT_ACCEPTABLE: &str = "406: Not Acceptable";
+
 /// One entry of an `Accept` header.
 struct Clause<'h> {
     kind: &'h str,
@@ -140,6 +142,30 @@ pub fn negotiate_for(headers: &HeaderMap, pretty: Option<&str>, protobuf: bool) 
     Err(if known { not_accepted() } else { none_available(AVAILABLE) })
 }
 
+/// The same for lists and watches, which have streams too.
+pub fn negotiate_list(headers: &HeaderMap, pretty: Option<&str>, protobuf: bool) -> Result<Accepted, Status> {
+    const STREAMS: &str = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+    let outcome = negotiate_for(headers, pretty, protobuf);
+    outcome.map_err(|status| match status.message.starts_with(NOT_ACCEPTABLE) {
+        true => none_available(&format!("{AVAILABLE}, {STREAMS}")),
+        false => status,
+    })
+}
+
+/// Chooses the media type of a document of discovery, which has no other form. The indexes of groups say in their own words
+/// what cannot be had.
+pub fn negotiate_document(headers: &HeaderMap, is_index: bool) -> Result<Media, Status> {
+    let header = accept(headers);
+    if is_usual(&header) {
+        return Ok(Media::Json);
+    }
+    let clauses = clauses(&header);
+    let mut known = clauses.iter().filter(|c| c.weight > 0.0).filter_map(|c| Some((c, c.media()?))).peekable();
+    let is_known = is_index || known.peek().is_some();
+    let plain = known.find(|(clause, _)| clause.param("as").is_empty());
+    plain.map(|(_, media)| media).ok_or_else(|| if is_known { not_accepted() } else { none_available(AVAILABLE) })
+}
+
 /// The answer to who asks for a form that there is not.
 pub(crate) fn not_accepted() -> Status {
     Status::not_acceptable(format!("only the following media types are accepted: {AVAILABLE}"))
@@ -194,7 +220,7 @@ pub fn wants_pretty(headers: &HeaderMap, parameter: Option<&str>) -> bool {
 }
 
 fn none_available(available: &str) -> Status {
-    Status::not_acceptable(format!("406: Not Acceptable\n\nAvailable representations: {available}"))
+    Status::not_acceptable(format!("{NOT_ACCEPTABLE}\n\nAvailable representations: {available}"))
         .with_details(Details::default())
 }
 
@@ -260,6 +286,33 @@ mod tests {
         check("*/*, application/*, application/vnd.kubernetes.protobuf", Ok((Media::Protobuf, Form::Object)));
         check("*/*;q=0.5, application/vnd.kubernetes.protobuf;q=0.4", Ok((Media::Json, Form::Object)));
         check("application/vnd.kubernetes.protobuf;q=0", Err("406: Not Acceptable"));
+    }
+
+    #[test]
+    fn documents_have_one_form_and_lists_have_streams() {
+        const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
+        let only = "only the following media types are accepted";
+        for (accept, is_index, expect) in [
+            ("application/yaml", false, Ok(Media::Yaml)),
+            (TABLE, false, Err(only)),
+            (TABLE, true, Err(only)),
+            ("text/html", false, Err("406: Not Acceptable")),
+            ("text/html", true, Err(only)),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(http::header::ACCEPT, accept.parse().unwrap());
+            let got = negotiate_document(&headers, is_index);
+            match expect {
+                Ok(media) => assert_eq!(got.ok(), Some(media), "{accept}"),
+                Err(why) => assert!(got.unwrap_err().message.starts_with(why), "{accept} {is_index}"),
+            }
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert(http::header::ACCEPT, "text/html".parse().unwrap());
+        let why = negotiate_list(&headers, None, true).unwrap_err().message;
+        assert!(
+            why.ends_with("protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch")
+        );
     }
 
     #[test]

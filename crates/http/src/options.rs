@@ -1,5 +1,7 @@
 //! Options of requests, read from the query and checked as upstream checks them.
 
+use std::time::Duration;
+
 use pawl_meta::selector::{FieldSelector, LabelSelector};
 use pawl_meta::{Errors, GroupKind, Status, go};
 use pawl_registry::{
@@ -8,6 +10,7 @@ use pawl_registry::{
 use serde_json::{Map, Value, json};
 
 use crate::api::{Api, Call};
+use crate::query::Query;
 
 /// What lists and watches are told.
 pub struct ListOptions {
@@ -117,6 +120,26 @@ impl ListOptions {
     }
 }
 
+/// How long a client wants to wait at most; none where it does not say, or does not care.
+pub fn timeout(query: &Query) -> Result<Option<Duration>, Status> {
+    let Some(text) = query.get("timeout").filter(|text| !text.is_empty()) else { return Ok(None) };
+    match pawl_meta::duration::parse(text) {
+        Some(nanos) => Ok(u64::try_from(nanos).ok().filter(|nanos| *nanos > 0).map(Duration::from_nanos)),
+        None => {
+            let why = format!("time: invalid duration {}", go::quote(text));
+            Err(Status::bad_request(format!("invalid timeout specified in the request URL - {why}")))
+        }
+    }
+}
+
+/// Refuses what a GET could once ask for: an object without what the cluster made of it.
+pub fn check_export(query: &Query) -> Result<(), Status> {
+    match query.flag("export") {
+        Some(true) => Err(Status::bad_request("the export parameter, deprecated since v1.14, is no longer supported")),
+        _ => Ok(()),
+    }
+}
+
 /// Only declared fields can be selected by.
 fn check_fields(served: &Served, fields: &FieldSelector) -> Result<(), Status> {
     let facts = &served.resource.facts;
@@ -138,7 +161,8 @@ fn check_fields(served: &Served, fields: &FieldSelector) -> Result<(), Status> {
                 go::quote(field)
             )
         } else {
-            format!("field label not supported: {field}")
+            let words = facts.select_refusal.as_deref().unwrap_or("field label not supported: %s");
+            words.replace("%q", &go::quote(field)).replace("%s", field)
         }));
     }
     Ok(())

@@ -52,10 +52,14 @@ fn no_list(go_type: &str) -> Status {
     Status::not_acceptable(format!("{requested} ({go_type})"))
 }
 
-/// An object that is not stored, or only its metadata. There are no tables of such objects.
-pub fn formed(object: Value, accepted: Accepted) -> Result<Value, Status> {
+/// An object that is not stored, or only its metadata. Of such objects only a `Scale` has a table.
+pub fn formed(object: Value, accepted: Accepted, include: IncludeObject) -> Result<Value, Status> {
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     match accepted.form {
+        Form::Table if text("kind") == "Scale" => {
+            let columns = pawl_registry::api_columns("autoscaling.v1.Scale");
+            Ok(Value::Object(table::of_document(columns, &object, accepted, include)))
+        }
         Form::Object | Form::Table => Ok(object),
         Form::MetadataList => {
             let group = text("apiVersion").split(['.', '/']).next().unwrap_or_default();

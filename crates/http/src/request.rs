@@ -193,6 +193,13 @@ pub(crate) fn host_problem<B>(request: &Request<B>) -> Option<&'static str> {
     }
 }
 
+/// What is wrong with how a path is written.
+pub(crate) fn path_problem(path: &str) -> Option<&'static str> {
+    let is_escape = |rest: &str| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
+    let is_sound = path.split('%').skip(1).all(is_escape);
+    (!is_sound).then_some("invalid URL escape")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,6 +241,13 @@ mod tests {
         check(Method::GET, "/api/v1/proxy/nodes/n/logs", ("proxy", "", "", "nodes", "n", ""));
         check(Method::OPTIONS, "/api/v1/nodes/n", ("", "", "", "nodes", "n", ""));
         check(Method::OPTIONS, "/healthz", ("options", "", "", "", "", ""));
+    }
+
+    #[test]
+    fn escapes_are_two_digits() {
+        for (path, is_sound) in [("/a%2fb%41", true), ("/a", true), ("/%zz", false), ("/a%", false), ("/%1", false)] {
+            assert_eq!(path_problem(path).is_none(), is_sound, "{path}");
+        }
     }
 
     /// Who may delete one object may not delete a collection that a selector narrows to it.

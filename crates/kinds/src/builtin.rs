@@ -22,6 +22,7 @@ pub struct BrokenFacts(pub Vec<String>);
 pub struct Kinds {
     schema: &'static Arc<Schema>,
     rules: &'static Rules,
+    printed: &'static Printed,
     resources: Vec<Resource>,
 }
 
@@ -53,7 +54,7 @@ impl Kinds {
         let printed = Printed::load().map_err(one)?;
         let rules = rules(schema, all)?;
         let resources = all.iter().map(|facts| made(schema, rules, printed, facts)).collect::<Result<_, _>>()?;
-        Ok(Self { schema, rules, resources })
+        Ok(Self { schema, rules, printed, resources })
     }
 
     /// Every built-in resource, in the order of discovery.
@@ -69,6 +70,11 @@ impl Kinds {
     /// The type of that name: also of bodies and answers that are no objects of resources.
     pub fn named(&self, type_name: &str) -> Option<TypeRef<'static>> {
         self.schema.named(type_name)
+    }
+
+    /// How objects of a type are shown in tables: also of those that are no objects of resources.
+    pub fn columns(&self, type_name: &str) -> &'static dyn Columns {
+        self.printed.of(type_name)
     }
 
     /// The type of a document by its apiVersion and kind: objects of resources, and what the API itself says.

@@ -9,6 +9,7 @@ mod batch;
 mod certificates;
 mod cluster;
 mod config;
+mod dump;
 mod events;
 mod flowcontrol;
 mod functions;
@@ -24,6 +25,7 @@ mod storage;
 mod warnings;
 pub mod webhook;
 
+pub(crate) use dump::dumped;
 use pawl_meta::object::Object;
 use pawl_rules::Hooks;
 

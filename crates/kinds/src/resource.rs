@@ -45,6 +45,8 @@ pub struct Facts {
     /// Where the value of such a field comes from, where that is not the path that is its name: paths with `|` between them, of
     /// which the first that has a value counts, and `=` before a value that stands for nothing.
     pub select_from: BTreeMap<String, String>,
+    /// What upstream says of a field that cannot be selected by, where it has words of its own: `%q` and `%s` are the field.
+    pub select_refusal: Option<String>,
     /// A PUT of a name that does not exist creates it.
     pub put_creates: bool,
     /// A PUT without resourceVersion is accepted.
@@ -190,6 +192,8 @@ pub struct Subresource {
 pub enum NameRule {
     #[default]
     Dns1123Subdomain,
+    /// The same, where upstream checks it by its declared format, and counts in other words.
+    LongName,
     Dns1123Label,
     Dns1035Label,
     PathSegment,
@@ -211,6 +215,10 @@ impl NameRule {
         };
         match self {
             Self::Dns1123Subdomain => names::dns1123_subdomain(name),
+            Self::LongName => {
+                let wrong = names::dns1123_subdomain(name).into_iter();
+                wrong.map(|text| text.replace("no more than 253 characters", "no more than 253 bytes")).collect()
+            }
             Self::Dns1123Label => names::dns1123_label(name),
             Self::Dns1035Label => names::dns1035_label(name),
             Self::PathSegment if prefix => names::path_segment_prefix(name),

@@ -80,13 +80,30 @@ struct Reader<'f> {
     scalars: HashMap<&'f str, NodeId>,
 }
 
+/// The structs that fields are embedded in, outermost first.
+#[derive(Default)]
+struct Within<'f> {
+    owner: Option<&'f str>,
+    numbers: Vec<u32>,
+    /// As Go names them; what every kind begins with has no name.
+    names: Vec<&'f str>,
+}
+
+impl<'f> Within<'f> {
+    fn embedding(&self, inner: &'f str, number: u32) -> Self {
+        let numbers = self.numbers.iter().copied().chain((number > 0).then_some(number)).collect();
+        let name = inner.rsplit('.').next().filter(|name| *name != "TypeMeta");
+        Self { owner: Some(inner), numbers, names: self.names.iter().copied().chain(name).collect() }
+    }
+}
+
 impl<'f> Reader<'f> {
     fn define(&mut self, block: &Block<'f>) -> Result<(), String> {
         let node = if block.flags.contains(&"special") {
             Node::new(special(block.name), go_name(block.name))
         } else {
             let mut fields = Vec::new();
-            self.fields(block, &[], None, &mut fields)?;
+            self.fields(block, &Within::default(), &mut fields)?;
             let mut node = Node::new(NodeKind::Object(Object::new(block.name, fields)), go_name(block.name));
             node.atomic = block.flags.contains(&"struct=atomic");
             node
@@ -95,13 +112,7 @@ impl<'f> Reader<'f> {
         Ok(())
     }
 
-    fn fields(
-        &mut self,
-        block: &Block<'f>,
-        inline: &[u32],
-        owner: Option<&str>,
-        fields: &mut Vec<Field>,
-    ) -> Result<(), String> {
+    fn fields(&mut self, block: &Block<'f>, within: &Within<'_>, fields: &mut Vec<Field>) -> Result<(), String> {
         for line in &block.lines {
             let wrong = || format!("{}: {line}", block.name);
             let mut words = line.split_whitespace();
@@ -112,9 +123,7 @@ impl<'f> Reader<'f> {
             let number: u32 = if number == "-" { 0 } else { number.parse().map_err(|_| wrong())? };
             if name == "inline" {
                 let inner = *self.by_name.get(kind.trim_start_matches('*')).ok_or_else(wrong)?;
-                let mut chain = inline.to_vec();
-                chain.extend((number > 0).then_some(number));
-                self.fields(inner, &chain, Some(inner.name), fields)?;
+                self.fields(inner, &within.embedding(inner.name, number), fields)?;
                 continue;
             }
             let attributes: Vec<&str> = words.collect();
@@ -125,8 +134,9 @@ impl<'f> Reader<'f> {
             let mut field = Field::new(name, self.node(kind, &attributes)?);
             field.pointer = pointer;
             field.number = number;
-            field.inline = inline.to_vec();
-            field.owner = owner.map(Into::into);
+            field.inline = within.numbers.clone();
+            field.owner = within.owner.map(Into::into);
+            field.embedded = within.names.join(".").into();
             field.presence = Presence::Always;
             for attribute in attributes {
                 match attribute.split_once('=') {
@@ -139,7 +149,7 @@ impl<'f> Reader<'f> {
                     Some(("enum", values)) => {
                         field.allowed = values.split('|').map(|v| v.replace("%20", " ").into()).collect();
                     }
-                    Some(("list" | "map" | "struct" | "patch", _)) => {}
+                    Some(("list" | "map" | "struct" | "patch" | "go", _)) => {}
                     _ => return Err(wrong()),
                 }
             }
@@ -187,7 +197,7 @@ impl<'f> Reader<'f> {
             if block.flags.contains(&"special") {
                 Node::new(special(kind), go_name(kind))
             } else {
-                self.fields(block, &[], None, &mut fields)?;
+                self.fields(block, &Within::default(), &mut fields)?;
                 let mut node = Node::new(NodeKind::Object(Object::new(kind, fields)), go_name(kind));
                 node.atomic = block.flags.contains(&"struct=atomic");
                 node
@@ -198,6 +208,7 @@ impl<'f> Reader<'f> {
                 Some(("list", how)) => node.list = list_type(how)?,
                 Some(("map" | "struct", how)) => node.atomic = how == "atomic",
                 Some(("patch", how)) => node.patch = patch(how),
+                Some(("go", name)) => node.go = name.into(),
                 _ => {}
             }
         }
@@ -262,6 +273,9 @@ fn go_name(kind: &str) -> String {
     if let Some(item) = kind.strip_prefix("[]") {
         return format!("[]{}", go_name(item));
     }
+    if kind == "map[string]api.resource.Quantity" {
+        return "v1.ResourceList".to_owned();
+    }
     if let Some(value) = kind.strip_prefix("map[string]") {
         return format!("map[string]{}", go_name(value));
     }
@@ -307,12 +321,17 @@ mod tests {
         assert_eq!(&*pod.at("spec.restartPolicy").unwrap().node().go, "v1.RestartPolicy");
         let volume = schema.named("core.v1.Volume").unwrap().object().unwrap();
         assert_eq!(volume.field("secret").unwrap().inline, [2]);
+        let rule = schema.named("admissionregistration.v1.NamedRuleWithOperations").unwrap().object().unwrap();
+        assert_eq!(&*rule.field("apiGroups").unwrap().embedded, "RuleWithOperations.Rule");
+        let secret = schema.named("core.v1.Secret").unwrap().object().unwrap();
+        assert_eq!(&*secret.field("kind").unwrap().embedded, "");
     }
 
     #[test]
     fn names_are_gos() {
         assert_eq!(go_name("map[string]bytes"), "map[string][]uint8");
         assert_eq!(go_name("[]core.v1.Container"), "[]v1.Container");
+        assert_eq!(go_name("map[string]api.resource.Quantity"), "v1.ResourceList");
         assert_eq!(go_name("string:types.UID"), "types.UID");
     }
 }

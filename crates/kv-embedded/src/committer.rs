@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures::channel::oneshot;
 use parking_lot::{Condvar, Mutex};
-use pawl_kv::{Change, Error, Event, Expect, KeyValue, Outcome, Result, Revision, Write};
+use pawl_kv::{Change, Error, Event, Expect, Guard, KeyValue, Outcome, Result, Revision, Write};
 use tokio::sync::watch;
 
 use crate::Shared;
 use crate::clock::milliseconds;
 use crate::format::BatchBuilder;
 use crate::log::{AppendError, Log, LogRoom};
-use crate::state::{Entry, Index, Refusal};
+use crate::state::{Entry, Refusal, State};
 
 /// What can be asked of the committer.
 pub enum Request {
@@ -222,11 +222,7 @@ impl Committer {
         }
         let due = self.deadlines.range(..(self.shared.clock.now(), Revision::MAX)).take(Self::EXPIRE);
         let due: Vec<Write> = due
-            .map(|((_, revision), key)| Write {
-                key: key.clone(),
-                expect: Expect::Revision(*revision),
-                change: Change::Delete,
-            })
+            .map(|((_, revision), key)| Write::new(key.clone(), Expect::Revision(*revision), Change::Delete))
             .collect();
         if !due.is_empty() {
             self.next_expiry = Instant::now() + Self::EXPIRE_PAUSE;
@@ -264,7 +260,7 @@ impl Committer {
                 continue;
             }
             let revision = state.revision + 1 + batch.pending.len() as u64;
-            match batch.check(&state.index, &write, revision, time) {
+            match batch.check(&state, &write, revision, time) {
                 Ok((event, entry)) => {
                     let deadline = entry.as_ref().and_then(|entry| entry.deadline);
                     let create = entry.as_ref().map(|entry| entry.create_revision);
@@ -383,7 +379,7 @@ fn answer(reply: Option<oneshot::Sender<Result<Outcome>>>, outcome: Result<Outco
     }
 }
 
-/// An expectation that does not hold, and whether that is already durable.
+/// An expectation or a guard that does not hold, and whether that is already durable.
 struct Conflict {
     current: Option<KeyValue>,
     durable: bool,
@@ -393,7 +389,7 @@ impl Batch {
     /// Decides on one write: the event it causes and what its key holds afterwards.
     fn check(
         &self,
-        index: &Index,
+        state: &State,
         write: &Write,
         revision: Revision,
         time: u64,
@@ -401,7 +397,7 @@ impl Batch {
         let pending = self.touched.get(&write.key).and_then(|place| self.pending.get(*place));
         let current = match pending {
             Some(pending) => pending.entry.as_ref(),
-            None => index.get(&write.key),
+            None => state.index.get(&write.key),
         };
         let previous = current.map(|entry| entry.key_value(&write.key));
         let holds = match (write.expect, current, &write.change) {
@@ -411,6 +407,12 @@ impl Batch {
         };
         if !holds {
             return Err(Conflict { current: previous, durable: pending.is_none() });
+        }
+        for guard in &write.guards {
+            let passed = state.passed_by(guard, |key| !self.touched.contains_key(key));
+            if passed || self.passes(guard) {
+                return Err(Conflict { current: previous, durable: passed && pending.is_none() });
+            }
         }
         let entry = match &write.change {
             Change::Put { value, ttl } => Some(Entry {
@@ -424,5 +426,12 @@ impl Batch {
         };
         let value = entry.as_ref().map(|entry| entry.value.clone());
         Ok((Event { revision, key: Bytes::copy_from_slice(&write.key), value, previous }, entry))
+    }
+
+    /// Whether a write of this batch is newer than a guard allows, and there after all of them.
+    fn passes(&self, guard: &Guard) -> bool {
+        let last = |(key, place): (&Bytes, &usize)| Some((key.clone(), self.pending.get(*place)?));
+        let mut writes = self.touched.iter().filter(|(key, _)| key.starts_with(&guard.prefix)).filter_map(last);
+        writes.any(|(_, pending)| pending.entry.is_some() && pending.event.revision > guard.through)
     }
 }

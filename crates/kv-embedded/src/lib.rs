@@ -12,7 +12,7 @@
 //!
 //! let store = pawl_kv_embedded::Store::open("pawl-data/store".as_ref(), pawl_kv_embedded::Options::default())?;
 //! let put = Change::Put { value: Bytes::from_static(b"{}"), ttl: None };
-//! store.write(Write { key: Bytes::from_static(b"/registry/x"), expect: Expect::Absent, change: put }).await?;
+//! store.write(Write::new(Bytes::from_static(b"/registry/x"), Expect::Absent, put)).await?;
 //! # Ok(())
 //! # }
 //! ```

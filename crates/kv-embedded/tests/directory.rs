@@ -16,7 +16,7 @@ fn open(directory: &Path) -> Arc<Store> {
 
 fn put(key: &str, expect: Expect, value: impl Into<Bytes>) -> Write {
     let change = Change::Put { value: value.into(), ttl: None };
-    Write { key: Bytes::copy_from_slice(key.as_bytes()), expect, change }
+    Write::new(Bytes::copy_from_slice(key.as_bytes()), expect, change)
 }
 
 async fn applied(store: &Store, write: Write) -> Revision {
@@ -43,7 +43,7 @@ async fn everything_is_there_after_a_restart() {
     let Some(Ok(WatchMessage::Events(events))) = watch.next().await else { panic!("no events") };
     assert_eq!(events.iter().map(|event| event.revision).collect::<Vec<_>>(), [2, 3]);
     assert_eq!(&events[1].previous.as_ref().unwrap().value[..], b"one");
-    let delete = Write { key: Bytes::from_static(b"/a"), expect: Expect::Revision(3), change: Change::Delete };
+    let delete = Write::new(Bytes::from_static(b"/a"), Expect::Revision(3), Change::Delete);
     assert_eq!(applied(&store, delete).await, 4);
     let Some(Ok(WatchMessage::Events(events))) = watch.next().await else { panic!("no events") };
     assert_eq!((events[0].revision, &events[0].value), (4, &None));
@@ -87,7 +87,7 @@ async fn keys_expire_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
     let change = Change::Put { value: "short".into(), ttl: Some(Duration::from_millis(200)) };
-    let written = applied(&store, Write { key: "/ttl".into(), expect: Expect::Absent, change }).await;
+    let written = applied(&store, Write::new("/ttl", Expect::Absent, change)).await;
     drop(store);
     let store = open(directory.path());
     let mut watch = store.watch(Bytes::new(), written).await.unwrap();
@@ -292,7 +292,7 @@ async fn a_great_many_keys_expire() {
     let store = open(directory.path());
     let writes = (0..KEYS).map(|number| {
         let change = Change::Put { value: "x".into(), ttl: Some(Duration::from_millis(1)) };
-        store.write(Write { key: format!("/e/{number}").into(), expect: Expect::Absent, change })
+        store.write(Write::new(format!("/e/{number}"), Expect::Absent, change))
     });
     for outcome in futures::future::join_all(writes).await {
         outcome.unwrap();

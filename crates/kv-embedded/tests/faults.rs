@@ -25,7 +25,7 @@ fn small(history: Duration) -> Options {
 
 fn put(key: &str, value: impl Into<Bytes>) -> Write {
     let change = Change::Put { value: value.into(), ttl: None };
-    Write { key: Bytes::copy_from_slice(key.as_bytes()), expect: Expect::Absent, change }
+    Write::new(Bytes::copy_from_slice(key.as_bytes()), Expect::Absent, change)
 }
 
 async fn applied(store: &Store, write: Write) -> Revision {
@@ -163,7 +163,7 @@ async fn on_a_full_disk_deletions_come_before_puts() {
     };
     assert!(matches!(&refused, Error::ReadOnly(_)), "{refused}");
     assert!(store.health().is_err());
-    let delete = Write { key: "/first".into(), expect: Expect::Revision(first), change: Change::Delete };
+    let delete = Write::new("/first", Expect::Revision(first), Change::Delete);
     assert!(matches!(store.write(delete).await, Ok(Outcome::Applied { .. })));
     disk.set_faults(Faults::default());
     healthy(&store).await;
@@ -181,7 +181,7 @@ async fn on_a_full_disk_history_makes_room() {
     while number < 2000 {
         let value = Bytes::from(number.to_string().repeat(300));
         let change = Change::Put { value, ttl: None };
-        match store.write(Write { key: "/a".into(), expect: Expect::Revision(revision), change }).await {
+        match store.write(Write::new("/a", Expect::Revision(revision), change)).await {
             Ok(Outcome::Applied { revision: next }) => (revision, number) = (next, number + 1),
             Ok(conflict) => panic!("{conflict:?}"),
             Err(Error::ReadOnly(_)) => healthy(&store).await,

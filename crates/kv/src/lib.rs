@@ -6,6 +6,8 @@
 //!
 //! The contract:
 //! - Every applied write has a revision of its own, one greater than the write before it. A fresh store is at revision 1.
+//! - A write is applied only if its expectation and all its guards hold, checked in the same step: whatever is written in
+//!   between is seen by one of the two.
 //! - A write is visible (to reads, to watches, in [`Kv::revision`]) only once it would survive a crash.
 //! - A watch delivers every event of its prefix after its starting point, in the order of revisions, without gap or
 //!   duplicate, or it ends with an error that says why.
@@ -66,6 +68,24 @@ pub struct Write {
     pub key: Bytes,
     pub expect: Expect,
     pub change: Change,
+    /// What else must hold, checked in the same step.
+    pub guards: Vec<Guard>,
+}
+
+/// No key that starts with this was written after a revision and is there: neither a new one nor a changed one. Keys that are
+/// gone do not matter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guard {
+    pub prefix: Bytes,
+    /// The newest write that may be there.
+    pub through: Revision,
+}
+
+impl Write {
+    /// A write that nothing guards but its expectation.
+    pub fn new(key: impl Into<Bytes>, expect: Expect, change: Change) -> Self {
+        Self { key: key.into(), expect, change, guards: Vec::new() }
+    }
 }
 
 /// How a conditional write ended, when the store itself worked.
@@ -73,7 +93,7 @@ pub struct Write {
 pub enum Outcome {
     /// Applied and durable, at this revision.
     Applied { revision: Revision },
-    /// The expectation did not hold; this is what the key held instead. Nothing was written.
+    /// The expectation or a guard did not hold; this is what the key held. Nothing was written.
     Conflict { current: Option<KeyValue> },
 }
 
@@ -139,7 +159,7 @@ pub trait Kv: Send + Sync + 'static {
     /// Reads a range of keys in their order, at one revision.
     fn range(&self, request: RangeRequest) -> BoxFuture<'_, Result<Range>>;
 
-    /// Applies a write if its expectation holds. Returns once the outcome is durable.
+    /// Applies a write if its expectation and its guards hold. Returns once the outcome is durable.
     fn write(&self, write: Write) -> BoxFuture<'_, Result<Outcome>>;
 
     /// Follows all keys that start with `prefix`, beginning with the first event *after* `after`, which may be the

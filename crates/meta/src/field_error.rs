@@ -175,6 +175,11 @@ impl Errors {
         self.add(ErrorKind::Duplicate, field, Some(go::print(&bad.into())), detail);
     }
 
+    /// The value as it is to be shown.
+    pub fn duplicate_shown(&mut self, field: &dyn Display, shown: impl Into<String>, detail: impl Into<String>) {
+        self.add(ErrorKind::Duplicate, field, Some(shown.into()), detail);
+    }
+
     pub fn not_found(&mut self, field: &dyn Display, bad: impl Into<Value>) {
         self.add(ErrorKind::NotFound, field, Some(go::print(&bad.into())), "");
     }

@@ -18,14 +18,19 @@ pub fn quote(text: &str) -> String {
             '\u{b}' => out.push_str("\\v"),
             '\u{c}' => out.push_str("\\f"),
             c if (c as u32) < 0x20 || c == '\u{7f}' => out.push_str(&format!("\\x{:02x}", c as u32)),
-            c if c.is_control() || ('\u{e000}'..='\u{f8ff}').contains(&c) || c == '\u{feff}' => {
-                out.push_str(&format!("\\u{:04x}", c as u32));
-            }
-            c => out.push(c),
+            c if is_shown(c) => out.push(c),
+            c if (c as u32) < 0x10000 => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push_str(&format!("\\U{:08x}", c as u32)),
         }
     }
     out.push('"');
     out
+}
+
+/// Whether Go prints a character as it is: letters, marks, numbers, signs, and of blanks the plain one alone.
+fn is_shown(c: char) -> bool {
+    // After another character only what cannot be printed is escaped; marks stand by themselves.
+    c.is_ascii() || c.is_alphanumeric() || String::from_iter(['a', c]).escape_debug().nth(1) != Some('\\')
 }
 
 /// A bad value as a field error prints it: strings quoted, everything else as JSON.
@@ -143,6 +148,7 @@ mod tests {
     #[test]
     fn values_print_as_go_prints_them() {
         assert_eq!(quote("a\"b\n"), r#""a\"b\n""#);
+        assert_eq!(quote("\u{a0}é\u{301}\u{202e}\u{feff}\u{10ffff}€"), "\"\\u00a0é\u{301}\\u202e\\ufeff\\U0010ffff€\"");
         assert_eq!(print(&json!(-1)), "-1");
         assert_eq!(print(&json!(null)), "null");
         assert_eq!(print_map(&json!({"b": [1, "x"], "a": null})), "map[a:<nil> b:[1 x]]");

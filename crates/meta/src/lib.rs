@@ -7,6 +7,7 @@ pub mod duration;
 mod field_error;
 mod field_path;
 pub mod go;
+mod go_time;
 mod group;
 pub mod names;
 pub mod nearest;

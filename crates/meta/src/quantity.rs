@@ -33,20 +33,17 @@ pub const FORMAT_ERROR: &str =
 
 impl Quantity {
     pub fn parse(text: &str) -> Result<Self, &'static str> {
-        let (negative, rest) = match text.as_bytes().first() {
-            Some(b'-') => (true, text.get(1..).unwrap_or_default()),
-            Some(b'+') => (false, text.get(1..).unwrap_or_default()),
-            _ => (false, text),
-        };
-        let digits_end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let (number, suffix) = rest.split_at(digits_end);
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
-            return Err(FORMAT_ERROR);
-        }
-        let (format, factor) = factor(suffix)?;
-        let nano = scaled(whole, fraction, factor);
-        Ok(Self { nano: if negative { -nano } else { nano }, format })
+        let written = Written::read(text)?;
+        let (format, factor) = factor(written.suffix)?;
+        let nano = scaled(written.whole, written.fraction, factor);
+        Ok(Self { nano: if written.negative { -nano } else { nano }, format })
+    }
+
+    /// The text in which a quantity is kept: as it was written where upstream sees no need to write it anew.
+    pub fn kept(text: &str) -> Result<String, &'static str> {
+        let text = text.trim();
+        let (parsed, written) = (Self::parse(text)?, Written::read(text)?);
+        Ok(if written.is_kept() { text.to_owned() } else { parsed.to_string() })
     }
 
     pub fn zero() -> Self {
@@ -119,6 +116,59 @@ impl std::fmt::Display for Quantity {
     }
 }
 
+/// The parts of a quantity's text.
+struct Written<'t> {
+    negative: bool,
+    /// Without leading zeros.
+    whole: &'t str,
+    fraction: &'t str,
+    suffix: &'t str,
+}
+
+impl<'t> Written<'t> {
+    fn read(text: &'t str) -> Result<Self, &'static str> {
+        if text.is_empty() {
+            return Err(FORMAT_ERROR);
+        }
+        let (negative, rest) = match text.as_bytes().first() {
+            Some(b'-') => (true, text.get(1..).unwrap_or_default()),
+            Some(b'+') => (false, text.get(1..).unwrap_or_default()),
+            _ => (false, text),
+        };
+        let (whole, rest) = split_digits(rest);
+        let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), split_digits);
+        let letters = suffix.trim_start_matches(|c: char| "eEinumkKMGTP".contains(c));
+        let digits = letters.strip_prefix(['+', '-']).unwrap_or(letters);
+        if !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(FORMAT_ERROR);
+        }
+        Ok(Self { negative, whole: whole.trim_start_matches('0'), fraction, suffix })
+    }
+
+    /// Upstream takes these for canonical: few enough digits, a power of a thousand, nothing to shorten.
+    fn is_kept(&self) -> bool {
+        let (whole, fraction) = (self.whole.len().max(1), self.fraction.len());
+        let digits =
+            if self.whole.is_empty() { format!("0{}", self.fraction) } else { [self.whole, self.fraction].concat() };
+        match factor(self.suffix) {
+            Ok((_, Factor::Two(bits))) => {
+                let is_small = whole + (bits as usize) * 3 / 10 < 15;
+                is_small && fraction == 0 && digits.parse().is_ok_and(|value: i64| value % 8 != 0)
+            }
+            Ok((_, Factor::Ten(exponent))) => {
+                let scale = i64::from(exponent) - i64::try_from(fraction).unwrap_or(i64::MAX);
+                let is_canonical = scale % 3 == 0 && !digits.ends_with("000") && !digits.starts_with('0');
+                whole + fraction <= 18 && scale >= -9 && is_canonical
+            }
+            Err(_) => false,
+        }
+    }
+}
+
+fn split_digits(text: &str) -> (&str, &str) {
+    text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()))
+}
+
 enum Factor {
     Ten(i32),
     Two(u32),
@@ -131,15 +181,8 @@ fn factor(suffix: &str) -> Result<(Format, Factor), &'static str> {
     if let Some((_, exponent)) = DECIMAL.iter().find(|(s, _)| *s == suffix) {
         return Ok((Format::DecimalSi, Factor::Ten(*exponent)));
     }
-    if let Some(exponent) = suffix.strip_prefix(['e', 'E']) {
-        let exponent: i32 = exponent.parse().map_err(|_| FORMAT_ERROR)?;
-        return Ok((Format::DecimalExponent, Factor::Ten(exponent)));
-    }
-    Err(if suffix.bytes().all(|b| b"eEinumkKMGTP+-0123456789".contains(&b)) {
-        "unable to parse quantity's suffix"
-    } else {
-        FORMAT_ERROR
-    })
+    let exponent = suffix.strip_prefix(['e', 'E']).and_then(|exponent| exponent.parse().ok());
+    exponent.map(|exponent| (Format::DecimalExponent, Factor::Ten(exponent))).ok_or("unable to parse quantity's suffix")
 }
 
 /// `whole.fraction × factor` in nano units, rounded up, capped.
@@ -226,10 +269,37 @@ mod tests {
         ] {
             assert_eq!(Quantity::parse(text).map(|q| q.to_string()).as_deref(), Ok(canonical), "{text}");
         }
-        for text in ["", "abc", "1 Gi", "1.2.3", "--1", "1gi", "Gi"] {
-            assert!(Quantity::parse(text).is_err(), "{text}");
+        for text in ["", "abc", "1 Gi", "1.2.3", "1gi"] {
+            assert_eq!(Quantity::parse(text), Err(FORMAT_ERROR), "{text}");
+        }
+        for text in ["--1", "1e", "1Kii", "1e+"] {
+            assert_eq!(Quantity::parse(text), Err("unable to parse quantity's suffix"), "{text}");
         }
         assert!(Quantity::parse("1Gi").unwrap() > Quantity::parse("1G").unwrap());
         assert_eq!(Quantity::parse("1.5").unwrap().value(), 2);
+    }
+
+    #[test]
+    fn what_needs_no_shortening_is_kept_as_it_was_written() {
+        for (text, kept) in [
+            ("1e3", "1e3"),
+            ("1E3", "1E3"),
+            ("1.", "1."),
+            ("+1", "+1"),
+            ("007", "007"),
+            ("1.500", "1.500"),
+            (" 1 ", "1"),
+            ("1000", "1k"),
+            ("0.1", "100m"),
+            ("1e2", "100"),
+            ("8Ki", "8Ki"),
+            ("+8Ki", "8Ki"),
+            ("+7Ki", "+7Ki"),
+            ("1.5Gi", "1536Mi"),
+            ("Gi", "0"),
+            ("-", "0"),
+        ] {
+            assert_eq!(Quantity::kept(text).as_deref(), Ok(kept), "{text}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use crate::{Errors, GroupKind, GroupResource};
+use crate::{Errors, GroupKind, GroupResource, go};
 
 /// One cause inside a `Status`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,7 +63,8 @@ impl Status {
     }
 
     pub fn not_found(resource: &GroupResource, name: &str) -> Self {
-        Self::new(404, "NotFound", format!("{resource} \"{name}\" not found")).with_details(about(resource, name))
+        Self::new(404, "NotFound", format!("{resource} {} not found", go::quote(name)))
+            .with_details(about(resource, name))
     }
 
     /// A path, resource or subresource that is not served.
@@ -77,30 +78,32 @@ impl Status {
     }
 
     pub fn already_exists(resource: &GroupResource, name: &str) -> Self {
-        Self::new(409, "AlreadyExists", format!("{resource} \"{name}\" already exists"))
+        Self::new(409, "AlreadyExists", format!("{resource} {} already exists", go::quote(name)))
             .with_details(about(resource, name))
     }
 
     pub fn conflict(resource: &GroupResource, name: &str, why: impl fmt::Display) -> Self {
-        Self::new(409, "Conflict", format!("Operation cannot be fulfilled on {resource} \"{name}\": {why}"))
+        Self::new(409, "Conflict", format!("Operation cannot be fulfilled on {resource} {}: {why}", go::quote(name)))
             .with_details(about(resource, name))
     }
 
     pub fn invalid(kind: &GroupKind, name: &str, errors: &Errors) -> Self {
-        Self::new(422, "Invalid", format!("{kind} \"{name}\" is invalid: {}", errors.message())).with_details(Details {
-            name: name.to_owned(),
-            group: kind.group.clone(),
-            kind: kind.kind.clone(),
-            causes: errors.causes(),
-            ..Details::default()
-        })
+        Self::new(422, "Invalid", format!("{kind} {} is invalid: {}", go::quote(name), errors.message())).with_details(
+            Details {
+                name: name.to_owned(),
+                group: kind.group.clone(),
+                kind: kind.kind.clone(),
+                causes: errors.causes(),
+                ..Details::default()
+            },
+        )
     }
 
     pub fn forbidden(resource: &GroupResource, name: &str, why: impl fmt::Display) -> Self {
         let message = match (name.is_empty(), resource.resource.is_empty()) {
             (_, true) => format!("forbidden: {why}"),
             (true, false) => format!("{resource} is forbidden: {why}"),
-            (false, false) => format!("{resource} \"{name}\" is forbidden: {why}"),
+            (false, false) => format!("{resource} {} is forbidden: {why}", go::quote(name)),
         };
         Self::new(403, "Forbidden", message).with_details(about(resource, name))
     }
@@ -109,8 +112,8 @@ impl Status {
         Self::new(410, "Expired", message)
     }
 
-    pub fn too_large(message: impl Into<String>) -> Self {
-        Self::new(413, "RequestEntityTooLarge", message)
+    pub fn too_large(why: impl std::fmt::Display) -> Self {
+        Self::new(413, "RequestEntityTooLarge", format!("Request entity too large: {why}"))
     }
 
     pub fn unsupported_media_type(message: impl Into<String>) -> Self {

@@ -2,7 +2,10 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use jiff::Timestamp;
+use jiff::SignedDuration;
+use jiff::civil::DateTime;
+
+use crate::go_time::{self, Layout};
 
 /// The present time as objects carry it.
 pub fn now() -> String {
@@ -12,7 +15,8 @@ pub fn now() -> String {
 /// The present time with microseconds.
 pub fn now_micro() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    micro(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+    let micros = SignedDuration::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX));
+    in_micros(EPOCH.checked_add(micros).unwrap_or(EPOCH))
 }
 
 /// Seconds since the epoch, now.
@@ -23,45 +27,48 @@ pub fn unix_now() -> i64 {
 
 /// The last second that can be written down.
 pub fn latest() -> i64 {
-    Timestamp::MAX.as_second()
+    unix(DateTime::MAX)
 }
 
 /// A time in seconds since the epoch as `2024-05-06T07:08:09Z`.
 pub fn seconds(unix: i64) -> String {
-    Timestamp::from_second(unix).unwrap_or(Timestamp::UNIX_EPOCH).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
-fn micro(unix_micros: i64) -> String {
-    Timestamp::from_microsecond(unix_micros)
-        .unwrap_or(Timestamp::UNIX_EPOCH)
-        .strftime("%Y-%m-%dT%H:%M:%S.%6fZ")
-        .to_string()
+    let time = EPOCH.checked_add(SignedDuration::from_secs(unix)).unwrap_or(EPOCH);
+    in_seconds(time)
 }
 
 /// Reads an RFC 3339 time. `None` when it is not one.
 pub fn parse(text: &str) -> Option<i64> {
-    Some(timestamp(text)?.as_second())
+    go_time::parse(text, Layout::Seconds).ok().map(unix)
 }
 
-/// The form in which a `Time` is kept: whole seconds, UTC.
-pub fn normalize(text: &str) -> Option<String> {
-    Some(seconds(timestamp(text)?.as_second()))
+/// The form in which a `Time` is kept: whole seconds, UTC. The error is Go's.
+pub fn normalize(text: &str) -> Result<String, String> {
+    go_time::parse(text, Layout::Seconds).map(in_seconds)
 }
 
-/// The form in which a `MicroTime` is kept: microseconds, UTC.
-pub fn normalize_micro(text: &str) -> Option<String> {
-    Some(micro(timestamp(text)?.as_microsecond()))
+/// The form in which a `MicroTime` is kept: microseconds, UTC. Only that form of a fraction is one, the error is Go's.
+pub fn normalize_micro(text: &str) -> Result<String, String> {
+    go_time::parse(text, Layout::Micros).map(in_micros)
 }
 
-fn timestamp(text: &str) -> Option<Timestamp> {
-    // Looser forms (a blank for the `T`, no zone) are not RFC 3339 and Go refuses them.
-    let bytes = text.as_bytes();
-    let zoned = text.ends_with('Z')
-        || bytes.len().checked_sub(6).and_then(|i| bytes.get(i)).is_some_and(|b| matches!(b, b'+' | b'-'));
-    if bytes.get(10) != Some(&b'T') || !zoned {
-        return None;
-    }
-    text.parse().ok()
+/// Any RFC 3339 time with its microseconds.
+pub fn with_micros(text: &str) -> Option<String> {
+    go_time::parse(text, Layout::Seconds).ok().map(in_micros)
+}
+
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+
+fn unix(time: DateTime) -> i64 {
+    let since = time.duration_since(EPOCH);
+    since.as_secs() - i64::from(since.subsec_nanos() < 0)
+}
+
+fn in_seconds(time: DateTime) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+fn in_micros(time: DateTime) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }
 
 #[cfg(test)]
@@ -70,11 +77,15 @@ mod tests {
 
     #[test]
     fn times_are_kept_in_utc() {
-        assert_eq!(normalize("2024-01-02T03:04:05+02:00").as_deref(), Some("2024-01-02T01:04:05Z"));
-        assert_eq!(normalize("2024-01-02T03:04:05.999Z").as_deref(), Some("2024-01-02T03:04:05Z"));
-        assert_eq!(normalize_micro("2024-01-02T03:04:05.5Z").as_deref(), Some("2024-01-02T03:04:05.500000Z"));
-        assert_eq!(normalize("2024-01-02"), None);
-        assert_eq!(normalize("2024-01-02 03:04:05Z"), None);
+        assert_eq!(normalize("2024-01-02T03:04:05+02:00").as_deref(), Ok("2024-01-02T01:04:05Z"));
+        assert_eq!(normalize("2024-01-02T03:04:05.999Z").as_deref(), Ok("2024-01-02T03:04:05Z"));
+        assert_eq!(normalize("9999-12-31T23:59:59Z").as_deref(), Ok("9999-12-31T23:59:59Z"));
+        assert_eq!(normalize_micro("2024-01-02T03:04:05.500000Z").as_deref(), Ok("2024-01-02T03:04:05.500000Z"));
+        assert_eq!(with_micros("2024-01-02T03:04:05.5Z").as_deref(), Some("2024-01-02T03:04:05.500000Z"));
+        assert!(normalize("2024-01-02").is_err());
+        assert!(normalize("2024-01-02 03:04:05Z").is_err());
         assert_eq!(parse("1970-01-01T00:01:00Z"), Some(60));
+        assert_eq!(parse("1969-12-31T23:59:59.5Z"), Some(-1));
+        assert_eq!(seconds(latest()), "9999-12-31T23:59:59Z");
     }
 }

@@ -248,8 +248,8 @@ impl Walk<'_, '_> {
                 let mut quantity = Value::from("0");
                 self.parts(bytes, place, |number, part| match (number, part) {
                     (1, Payload::Bytes(bytes)) => {
-                        let parsed = Quantity::parse(text(bytes, place)?).map_err(|reason| place.value(reason))?;
-                        quantity = Value::from(parsed.to_string());
+                        let kept = Quantity::kept(text(bytes, place)?).map_err(|reason| place.value(reason))?;
+                        quantity = Value::from(kept);
                         Ok(Part::Read)
                     }
                     (1, _) => Ok(Part::Wrong),

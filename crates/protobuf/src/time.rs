@@ -31,7 +31,7 @@ impl Moment {
 
     /// Reads an RFC 3339 time. `None` when it is not one.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        canonical(text.as_bytes()).or_else(|| canonical(time::normalize_micro(text)?.as_bytes()))
+        canonical(text.as_bytes()).or_else(|| canonical(time::with_micros(text)?.as_bytes()))
     }
 
     /// `2024-05-06T07:08:09Z`; `None` when the year has no four digits.

@@ -5,7 +5,7 @@ use pawl_meta::{Errors, GroupResource, Status};
 use serde_json::{Value, json};
 
 use crate::rewrite::set_true;
-use crate::update::check_uid;
+use crate::update::{Place, check_uid, precondition_failed};
 use crate::{Context, Registry, Served, wire};
 
 impl Registry {
@@ -20,8 +20,8 @@ impl Registry {
         self.admit_below(cx, pods, ("binding", "Binding"), (namespace, &name), &mut binding).await?;
         let node = binding.get("target").and_then(|target| target.get("name")).cloned().unwrap_or(Value::Null);
         self.rewrite(cx, pods, namespace, &name, &mut |pod| {
-            check_uid(pods, &binding, pod, &name)?;
-            check_version(pods, &binding, pod)?;
+            check_uid((cx, pods, namespace), &binding, pod)?;
+            check_version((cx, pods, namespace), &binding, pod)?;
             assign(pod, &binding, &node)
         })
         .await
@@ -61,17 +61,13 @@ fn assign(pod: &mut Object, binding: &Object, node: &Value) -> Result<(), Status
     Ok(())
 }
 
-fn check_version(pods: &Served, binding: &Object, pod: &Object) -> Result<(), Status> {
+fn check_version(place: Place<'_>, binding: &Object, pod: &Object) -> Result<(), Status> {
     let (wanted, found) = (binding.resource_version(), pod.resource_version());
     if wanted.is_empty() || wanted == found {
         return Ok(());
     }
-    let key = pods.stored.full_key(&pods.stored.key(pod.namespace(), pod.name()));
-    let why = format!(
-        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
-         ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {found}"
-    );
-    Err(Status::conflict(&pods.resource.group_resource(), pod.name(), why))
+    let why = format!("ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {found}");
+    Err(precondition_failed(place, pod.name(), &why))
 }
 
 #[cfg(test)]

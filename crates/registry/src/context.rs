@@ -3,7 +3,31 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use std::sync::Arc;
+
+use pawl_auth::{Attributes, Authorizer};
+
 pub use pawl_auth::User;
+
+/// What somebody may be told of beside what was asked for.
+#[derive(Clone, Default)]
+pub enum Sight {
+    #[default]
+    Nothing,
+    Everything,
+    /// What they may read.
+    Asked(Arc<dyn Authorizer + Send + Sync>),
+}
+
+impl std::fmt::Debug for Sight {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Nothing => "Nothing",
+            Self::Everything => "Everything",
+            Self::Asked(_) => "Asked",
+        })
+    }
+}
 
 /// One request on its way through the server.
 #[derive(Debug, Default)]
@@ -12,6 +36,7 @@ pub struct Context {
     /// Who the write is attributed to in managedFields.
     pub manager: String,
     pub dry_run: bool,
+    pub sight: Sight,
     warnings: Mutex<Vec<String>>,
     notes: Mutex<BTreeMap<&'static str, String>>,
 }
@@ -37,7 +62,19 @@ impl Context {
             groups: vec!["system:masters".to_owned(), "system:authenticated".to_owned()],
             ..User::default()
         };
-        Self { manager: "kube-apiserver".to_owned(), ..Self::new(user) }
+        Self { manager: "kube-apiserver".to_owned(), sight: Sight::Everything, ..Self::new(user) }
+    }
+
+    /// Whether somebody may be told of an object.
+    pub(crate) fn sees(&self, group: &str, resource: &str, namespace: &str, name: &str) -> bool {
+        match &self.sight {
+            Sight::Nothing => false,
+            Sight::Everything => true,
+            Sight::Asked(authorizer) => {
+                let asked = Attributes { namespace, name, ..Attributes::resource(&self.user, "get", group, resource) };
+                authorizer.authorize(&asked).is_allowed()
+            }
+        }
     }
 
     /// Whether it is the server itself.

@@ -20,6 +20,17 @@ pub struct CreateRequest {
     pub tracked: bool,
 }
 
+impl CreateRequest {
+    /// What a client posts. It says nothing about what the system says, and so owns none of it.
+    pub fn posted(namespace: String, mut object: Object) -> Self {
+        let metadata = metadata_mut(&mut object);
+        for field in ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+            metadata.remove(field);
+        }
+        Self { namespace, object, tracked: false }
+    }
+}
+
 /// How often a generated name is made anew before giving up.
 const NAME_ATTEMPTS: usize = 8;
 
@@ -44,6 +55,8 @@ impl Registry {
             subresource: "",
             tracked,
             replaces: false,
+            guards: &[],
+            patches: false,
             present: None,
             new: object,
         };
@@ -74,8 +87,16 @@ impl Registry {
     pub(crate) fn prepare_create(&self, cx: &Context, served: &Served, object: &mut Object) {
         let facts = &served.resource.facts;
         let metadata = metadata_mut(object);
-        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"] {
+        for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
             metadata.remove(field);
+        }
+        // It is answered in dry runs alone: the store has no place for it.
+        if !cx.dry_run {
+            metadata.remove("selfLink");
+        }
+        // Where nothing counts it, it is whatever somebody says.
+        if facts.generation != Generation::None {
+            metadata.remove("generation");
         }
         metadata.insert("uid".to_owned(), json!(uuid::Uuid::new_v4().to_string()));
         metadata.insert("creationTimestamp".to_owned(), json!(time::now()));

@@ -9,9 +9,10 @@ use pawl_kv::Expect;
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Cause, Details, Status, time};
 use pawl_seal::Plain;
+use pawl_usage::Target;
 
 use crate::allocation::Held;
-use crate::storage::{Put, Written};
+use crate::storage::{Conditions, Put, Written};
 use crate::{Context, Entry, ListRequest, Page, Registry, Served};
 
 pub struct DeleteRequest<'a> {
@@ -64,10 +65,12 @@ impl Registry {
         if request.options.ignore_read_errors {
             return self.remove_unreadable(cx, served, request.namespace, request.name).await;
         }
+        warn_of_orphans(cx, served, request.options);
         let key = served.stored.key(request.namespace, request.name);
         self.storage().catch_up().await?;
         let mut current = served.stored.cache.get(&key);
         let mut whole = decides_by_more_than_metadata(served);
+        let protection = self.protection(served, request.options);
         let said = cx.said();
         for _ in 0..ATTEMPTS {
             let entry = current.ok_or_else(|| Status::not_found(&served.group_resource, request.name))?;
@@ -79,7 +82,12 @@ impl Registry {
             if served.resource.facts.cleanup.is_some() && !was_deleting {
                 served.resource.behaviour.begin_deletion(&mut old);
             }
-            let judged = match pawl_deletion::judge(&self.deletion(served, request.options), old) {
+            let target = protection.filter(|asked| !was_deleting && asked.is_wanted(&old));
+            let target = target.map(|asked| Target::new(asked.used, request.namespace, request.name));
+            let used = target.map(|target| self.judge_use(cx, &target));
+            let in_use = used.as_ref().and_then(|used| used.in_use.as_ref());
+            let deletion = Deletion { in_use, ..self.deletion(served, request.options) };
+            let judged = match pawl_deletion::judge(&deletion, old) {
                 Verdict::Refuse(status) => return Err(status),
                 Verdict::Underway => return Ok(Deleted::Waiting(entry)),
                 // What is stored or shown again must be all of it.
@@ -97,8 +105,16 @@ impl Registry {
                     Judged { object, changed: true, gone: false, was_deleting }
                 }
             };
-            match self.carry_out(cx, served, (&key, &entry), request.options, judged).await? {
+            let guards = used.map(|used| used.guards).unwrap_or_default();
+            let is_guarded = !guards.is_empty();
+            let conditions = Conditions { expect: Expect::Revision(entry.revision), guards };
+            match self.carry_out(cx, served, (&key, &entry), (request.options, conditions), judged).await? {
                 Ok(deleted) => return Ok(deleted),
+                // Who came to use it meanwhile must be known.
+                Err(_) if is_guarded => {
+                    self.storage().catch_up().await?;
+                    current = served.stored.cache.get(&key);
+                }
                 Err(now) => current = now,
             }
             cx.forget_since(said);
@@ -117,9 +133,6 @@ impl Registry {
         let place = ("", request.namespace, request.name);
         let attributes = self.attributes(cx, served, Operation::Delete, place, Some(old));
         self.settings.admission.validate(&attributes, None).await?;
-        if let (Some(warning), None) = (&served.resource.facts.orphans_warning, request.options.asked()) {
-            cx.warn(warning.as_str());
-        }
         Ok(())
     }
 
@@ -128,8 +141,10 @@ impl Registry {
         Deletion {
             resource: &served.group_resource,
             kind: &served.resource.facts.kind,
+            kind_group: served.resource.facts.error_group.as_deref().unwrap_or(&served.resource.facts.group),
             options,
             traits: traits(served),
+            in_use: None,
             liens_hold: self.settings.liens,
             now: time::unix_now(),
         }
@@ -141,7 +156,7 @@ impl Registry {
         cx: &Context,
         served: &Served,
         (key, entry): (&str, &Arc<Entry>),
-        options: &DeleteOptions,
+        (options, conditions): (&DeleteOptions, Conditions),
         judged: Judged,
     ) -> Result<Result<Deleted, Option<Arc<Entry>>>, Status> {
         let Judged { object, changed, gone, was_deleting } = judged;
@@ -157,8 +172,7 @@ impl Registry {
             return Ok(Ok(ended(entry.revision)));
         }
         let put = (!gone).then(|| Put { value: served.stored_form(&object), ttl: self.ttl(served) });
-        let expect = Expect::Revision(entry.revision);
-        let revision = match self.store(served, (key, &object), expect, put, Held::default()).await? {
+        let revision = match self.store(served, (key, &object), conditions, put, Held::default()).await? {
             Written::Applied(revision) => revision,
             Written::Conflict(now) => return Ok(Err(now)),
         };
@@ -181,6 +195,7 @@ impl Registry {
         list: &ListRequest,
         options: &DeleteOptions,
     ) -> Result<Page, Status> {
+        warn_of_orphans(cx, served, options);
         let page = self.list(served, list).await?;
         let mut held: Vec<Cause> = Vec::new();
         for entry in &page.entries {
@@ -227,6 +242,13 @@ struct Judged {
     was_deleting: bool,
 }
 
+/// Who says nothing about dependents is told what becomes of them, whether there is something to delete or not.
+fn warn_of_orphans(cx: &Context, served: &Served, options: &DeleteOptions) {
+    if let (Some(warning), None) = (&served.resource.facts.orphans_warning, options.asked()) {
+        cx.warn(warning.as_str());
+    }
+}
+
 /// Who deletes in spite of liens leaves a trace of which ones.
 fn note_liens(cx: &Context, key: &str, object: &Object) {
     let liens = object.meta_strings("liens");
@@ -258,5 +280,6 @@ pub(crate) fn traits(served: &Served) -> Traits {
         grace: (facts.graceful.as_deref() == Some("pod")).then_some(Grace::Pod),
         spec_finalizers: facts.deferred,
         orphans: facts.orphans,
+        uncollected: facts.expires,
     }
 }

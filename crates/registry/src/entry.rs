@@ -12,10 +12,12 @@ use pawl_kv::Revision;
 use pawl_meta::object::Object;
 use pawl_meta::selector::{FieldSelector, LabelSelector};
 use pawl_seal::{Plain, Seal};
+use pawl_usage::{User, Uses};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::rendering::{Notes, View};
+use crate::texts::Texts;
 use crate::unreadable::{Closed, Unreadable};
 use crate::wire::unpack;
 
@@ -44,15 +46,18 @@ pub enum State {
 pub struct Readable {
     value: Bytes,
     /// Where the inside of `metadata` starts, and where it ends.
-    meta_start: usize,
-    meta_end: usize,
-    labels: Box<[(Box<str>, Box<str>)]>,
+    meta_start: u32,
+    meta_end: u32,
+    /// Keys and values in turn.
+    labels: Texts,
     /// The values of the selectable fields, in the order of the resource's facts.
-    fields: Box<[Box<str>]>,
+    fields: Texts,
     /// What is known beyond the bytes.
     pub(crate) notes: Notes,
     /// The key that sealed it; none where it is stored as it is.
     seal: Option<Arc<Seal>>,
+    /// What it uses of others, where its kind does.
+    uses: Option<Arc<Uses>>,
 }
 
 impl Entry {
@@ -75,6 +80,7 @@ impl Entry {
                 fields: r.fields.clone(),
                 notes: Notes::default(),
                 seal: r.seal.clone(),
+                uses: r.uses.clone(),
             }),
             State::Unreadable(unreadable) => State::Unreadable(unreadable.clone()),
             State::Away(closed) => State::Away(closed.clone()),
@@ -106,11 +112,21 @@ impl Readable {
     /// Cuts a stored value. A value in another layout, or in protobuf (written by another server), is brought into ours
     /// first. With a kind, it must be of that kind.
     pub fn cut(value: Plain, kind: Option<&str>, select: &[String]) -> Result<Self, String> {
+        Self::cut_user(value, kind, select, None)
+    }
+
+    /// The same of a kind whose objects use others.
+    pub(crate) fn cut_user(
+        value: Plain,
+        kind: Option<&str>,
+        select: &[String],
+        user: Option<User>,
+    ) -> Result<Self, String> {
         let value = value.into_bytes();
         match find_metadata(&value) {
             Some((meta_start, meta_end)) => {
                 check_kind(&value, kind)?;
-                Self::with_cuts(value, meta_start, meta_end, select)
+                Self::with_cuts(value, (meta_start, meta_end), select, user)
             }
             None => {
                 let object = if value.starts_with(pawl_protobuf::MAGIC) {
@@ -124,12 +140,17 @@ impl Readable {
                 let encoded = encode(&object);
                 check_kind(&encoded, kind)?;
                 let (start, end) = find_metadata(&encoded).ok_or("the value has no metadata")?;
-                Self::with_cuts(encoded, start, end, select)
+                Self::with_cuts(encoded, (start, end), select, user)
             }
         }
     }
 
-    fn with_cuts(value: Bytes, meta_start: usize, meta_end: usize, select: &[String]) -> Result<Self, String> {
+    fn with_cuts(
+        value: Bytes,
+        (meta_start, meta_end): (usize, usize),
+        select: &[String],
+        user: Option<User>,
+    ) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Labels<'v> {
             #[serde(borrow, default)]
@@ -138,18 +159,26 @@ impl Readable {
         let metadata = value.get(meta_start - 1..=meta_end).unwrap_or_default();
         let parsed: Labels<'_> = serde_json::from_slice(metadata).map_err(|e| e.to_string())?;
         let labels = parsed.labels.map(|l| l.0).unwrap_or_default();
-        let labels = labels.into_iter().map(|(k, v)| (Box::from(&*k), Box::from(&*v))).collect();
-        let fields = if select.is_empty() {
-            Box::default()
+        let labels = labels.iter().flat_map(|(key, value)| [&**key, &**value]).collect();
+        let (fields, uses) = if select.is_empty() && user.is_none() {
+            (Texts::default(), None)
         } else {
             let object: Object = serde_json::from_slice(&value).map_err(|e| e.to_string())?;
-            select.iter().map(|path| field_text(&object, path)).collect()
+            let texts: Vec<String> = select.iter().map(|path| field_text(&object, path)).collect();
+            (texts.iter().map(String::as_str).collect(), user.map(|user| Uses::of(user, &object)))
         };
-        Ok(Self { value, meta_start, meta_end, labels, fields, seal: None, notes: Notes::default() })
+        let at = |place: usize| u32::try_from(place).map_err(|_| "the value is too large".to_owned());
+        let (meta_start, meta_end) = (at(meta_start)?, at(meta_end)?);
+        Ok(Self { value, meta_start, meta_end, labels, fields, seal: None, notes: Notes::default(), uses })
     }
 
     pub(crate) fn sealed_by(self, seal: Option<Arc<Seal>>) -> Self {
         Self { seal, ..self }
+    }
+
+    /// What the object uses of others; nothing is known of kinds that use nothing.
+    pub(crate) fn uses(&self) -> Option<&Arc<Uses>> {
+        self.uses.as_ref()
     }
 
     /// The key that sealed the value.
@@ -157,19 +186,26 @@ impl Readable {
         self.seal.as_ref().unwrap_or(Seal::none())
     }
 
+    /// Where the inside of `metadata` starts and ends.
+    fn cuts(&self) -> (usize, usize) {
+        (self.meta_start as usize, self.meta_end as usize)
+    }
+
     /// The bytes after the resourceVersion: the rest of metadata and of the object.
     pub fn tail(&self) -> &[u8] {
-        self.value.get(self.meta_start..).unwrap_or_default()
+        self.value.get(self.cuts().0..).unwrap_or_default()
     }
 
     /// The inside of metadata, without the resourceVersion.
     pub fn metadata(&self) -> &[u8] {
-        self.value.get(self.meta_start..self.meta_end).unwrap_or_default()
+        let (start, end) = self.cuts();
+        self.value.get(start..end).unwrap_or_default()
     }
 
     /// What one wants to know of metadata.
     pub fn read_metadata<'v, T: Deserialize<'v>>(&'v self) -> Option<T> {
-        serde_json::from_slice(self.value.get(self.meta_start - 1..=self.meta_end)?).ok()
+        let (start, end) = self.cuts();
+        serde_json::from_slice(self.value.get(start - 1..=end)?).ok()
     }
 
     pub fn uid(&self) -> Option<String> {
@@ -196,17 +232,18 @@ impl Readable {
 
     /// The value of a selectable field, by its place among the resource's.
     pub(crate) fn field(&self, at: usize) -> Option<&str> {
-        self.fields.get(at).map(|value| &**value)
+        self.fields.get(at)
     }
 
     pub fn label(&self, key: &str) -> Option<&str> {
-        self.labels.iter().find(|(k, _)| &**k == key).map(|(_, v)| &**v)
+        self.labels.value_of(key)
     }
 
     /// Kind, apiVersion and metadata of the object with its resourceVersion: enough for who needs no more.
     pub fn head(&self, revision: Revision) -> Object {
-        let mut text = Vec::with_capacity(self.meta_end + 2);
-        text.extend_from_slice(self.value.get(..=self.meta_end).unwrap_or_default());
+        let (_, end) = self.cuts();
+        let mut text = Vec::with_capacity(end + 2);
+        text.extend_from_slice(self.value.get(..=end).unwrap_or_default());
         text.push(b'}');
         parsed(&text, revision)
     }
@@ -250,16 +287,16 @@ impl<'de: 'v, 'v> Deserialize<'de> for Vec2<'v> {
 struct CowStr<'v>(#[serde(borrow)] Cow<'v, str>);
 
 /// The value of a selectable field as selectors compare it: the first that its source names and the object has.
-fn field_text(object: &Object, source: &str) -> Box<str> {
-    let values = source.split('|').map(|part| match (part.strip_prefix('='), pawl_meta::object::at(object, part)) {
-        (Some(fixed), _) => fixed.to_owned(),
-        (None, Some(Value::String(text))) => text.clone(),
-        (None, Some(Value::Bool(b))) => b.to_string(),
-        (None, Some(Value::Number(n))) => n.to_string(),
-        _ => String::new(),
-    });
-    let found = values.into_iter().find(|value| !value.is_empty());
-    found.unwrap_or_default().into_boxed_str()
+fn field_text(object: &Object, source: &str) -> String {
+    let mut values =
+        source.split('|').map(|part| match (part.strip_prefix('='), pawl_meta::object::at(object, part)) {
+            (Some(fixed), _) => fixed.to_owned(),
+            (None, Some(Value::String(text))) => text.clone(),
+            (None, Some(Value::Bool(b))) => b.to_string(),
+            (None, Some(Value::Number(n))) => n.to_string(),
+            _ => String::new(),
+        });
+    values.find(|value| !value.is_empty()).unwrap_or_default()
 }
 
 /// What a list or watch asks for.
@@ -297,7 +334,7 @@ impl Selection {
             "metadata.namespace" => Cow::Borrowed(entry.namespace()),
             _ => {
                 let at = select.iter().position(|s| s == field);
-                Cow::Borrowed(at.and_then(|i| values.get(i)).map_or("", |v| v))
+                Cow::Borrowed(at.and_then(|i| values.get(i)).unwrap_or_default())
             }
         })
     }
@@ -433,7 +470,7 @@ mod tests {
         assert_eq!(readable.metadata(), br#""labels":{"l":"1"},"name":"x""#);
         assert!(readable.tail().ends_with(br#""type":"T"}"#));
         assert_eq!(readable.label("l"), Some("1"));
-        assert_eq!(&*readable.fields[0], "T");
+        assert_eq!(readable.fields.get(0), Some("T"));
         assert_eq!(readable.object(7), o);
         let head = readable.head(7);
         assert_eq!(head.keys().collect::<Vec<_>>(), ["apiVersion", "kind", "metadata"]);

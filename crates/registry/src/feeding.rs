@@ -134,6 +134,7 @@ impl Storage {
             let objects = found.remove(&*stored.prefix).unwrap_or_default();
             stored.cache.replace(objects, revision);
         }
+        table.stored().for_each(|stored| self.usage.look_at_all(stored));
         self.show(table, revision);
         self.advance(revision);
         table.stored().for_each(|stored| stored.cache.wake_all());
@@ -231,7 +232,9 @@ impl Storage {
         while !rest.is_empty() {
             let (now, later) = rest.split_at(whole_revisions(rest, GULP));
             for (stored, writes) in self.by_place(table, now) {
+                let users: Vec<&str> = stored.user.iter().flat_map(|_| writes.iter().map(|write| write.key)).collect();
                 whole &= stored.cache.apply(writes);
+                self.usage.look(stored, users);
             }
             if self.turning.is_pending() {
                 now.iter().filter(|event| event.key == TURNS).for_each(|event| self.turn(table, event.revision));

@@ -89,6 +89,7 @@ impl Storage {
             let (objects, revision) = self.read_place(stored).await?;
             self.wait_for(revision).await?;
             if stored.cache.fill(&objects, revision) {
+                self.usage.look_at_all(stored);
                 return Ok(());
             }
         }

@@ -45,6 +45,8 @@ impl Registry {
     pub async fn follow_keys(&self) {
         let Some(keys) = &self.keys else { return };
         let mut news = keys.seals.news();
+        // Others may have come between the start and now.
+        news.mark_changed();
         loop {
             tokio::select! {
                 changed = news.changed() => if changed.is_err() { return },

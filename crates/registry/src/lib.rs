@@ -33,11 +33,14 @@ mod rewrite;
 mod scale;
 mod showing;
 mod stages;
+mod stated;
 mod storage;
 mod table;
+mod texts;
 mod turning;
 mod unreadable;
 mod update;
+mod usage;
 mod watching;
 mod wire;
 
@@ -54,7 +57,7 @@ use tokio::sync::watch;
 
 pub use allocation::{AddressRange, PortRange, ServiceRanges};
 pub use cache::{Cache, Scope};
-pub use context::{Context, User};
+pub use context::{Context, Sight, User};
 pub use create::CreateRequest;
 pub use decoding::{ApiKind, BodyError, Encoding, FieldValidation, Opened, Sent, open as open_body};
 use delete::Deleters;
@@ -66,6 +69,7 @@ pub use listing::{ListAt, ListRequest, Page};
 pub use messages::Messages;
 pub use metadata::validate_embedded;
 pub use patch::{PatchKind, PatchRequest};
+pub use pawl_kinds::Columns;
 pub use pawl_seal::Plain;
 pub use resealing::Resealed;
 pub use scale::ScaleChange;
@@ -74,8 +78,9 @@ pub use storage::Storage;
 pub use table::{Served, Stored, Table};
 pub use unreadable::{Closed, Reason, Unreadable};
 pub use update::{Change, UpdateRequest, Updated};
+pub use usage::{Usage, UsageNews, UserShown, UsersShown};
 pub use watching::{WatchItem, WatchRequest, WatchStart, Watcher};
-pub use wire::{api_type, message, protobuf, set_defaults, type_of, validate};
+pub use wire::{api_columns, api_type, message, protobuf, set_defaults, type_of, validate};
 
 /// What the registry is told once, at start.
 pub struct Settings {
@@ -124,7 +129,7 @@ impl Registry {
         settings: Settings,
     ) -> Result<(Self, Revision), pawl_kv::Error> {
         let storage = Arc::new(Storage::new(kv));
-        let mut table = Table::sealed(resources, 0, seals.clone());
+        let mut table = Table::sealed(&usage::with_users(resources), 0, seals.clone());
         table.extend(showing::resources(), 0);
         let keys = seals.map(keys::Keys::new);
         let revision = storage.load(&table).await?;
@@ -149,6 +154,7 @@ impl Registry {
     /// Serves another table from now on. Resources that stay keep the place they have in the table of before, so the new
     /// one is best made of a clone of it.
     pub fn set_table(&self, table: Table) {
+        self.usage().forget_undefined(&table);
         self.table.store(Arc::new(table));
         self.table_changes.send_replace(());
     }

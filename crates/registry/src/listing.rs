@@ -4,7 +4,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::alphabet::URL_SAFE;
+use base64::engine::GeneralPurpose;
+use base64::engine::general_purpose::{NO_PAD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use pawl_kv::{RangeRequest, Revision};
 use pawl_meta::{Status, go};
@@ -92,7 +94,7 @@ async fn page(
             storage.applied()
         }
         ListAt::Exactly(revision) => {
-            storage.wait_for(revision).await?;
+            storage.wait_for_exactly(revision).await?;
             return match stored.cache.objects_at(revision) {
                 Some(objects) => Ok(present_page(stored, request, &objects, revision, start)),
                 None if stored.derived => Err(gone()),
@@ -226,12 +228,14 @@ fn token_text(rv: i64, last: &str, prefix: &str) -> String {
     URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).unwrap_or_default())
 }
 
+/// As Go reads it: the bits that are left over may be anything.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
+
 /// The revision of a token and the key to start from.
 fn read_token(text: &str, prefix: &str) -> Result<(i64, String), Status> {
     let wrong = |why: String| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
-    let bytes = URL_SAFE_NO_PAD
-        .decode(text)
-        .map_err(|e| wrong(format!("illegal base64 data at input byte {}", position(&e))))?;
+    let bytes =
+        LENIENT.decode(text).map_err(|e| wrong(format!("illegal base64 data at input byte {}", position(&e))))?;
     let token = token_of(&bytes).map_err(wrong)?;
     if token.v != TOKEN_VERSION {
         return Err(wrong(format!("server does not recognize this encoded version {}", token.v)));
@@ -324,5 +328,7 @@ mod tests {
         for bad in ["", "!", "e30", "AAAA"] {
             assert_eq!(read_token(bad, "ns/").unwrap_err().code, 400, "{bad}");
         }
+        let why = read_token("garbage", "ns/").unwrap_err().message;
+        assert!(why.ends_with(r"invalid character '\u0081' looking for beginning of value"), "{why}");
     }
 }

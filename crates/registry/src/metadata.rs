@@ -138,6 +138,13 @@ impl Pass {
     }
 }
 
+/// What the metadata of something with the name of an object must be.
+pub fn validate_whole(object: &Object, errors: &mut Errors) {
+    let namespaced = !object.namespace().is_empty();
+    let pass = Pass { namespaced, name: NameRule::PathSegment, strict_finalizers: true, skips_common: false };
+    pass.meta(object, errors);
+}
+
 /// What the metadata of an object within another one must be, which may be of any kind; `path` is that of the metadata.
 pub fn validate_embedded(object: &Object, path: &FieldPath, errors: &mut Errors) {
     let namespaced = !object.namespace().is_empty();
@@ -159,8 +166,8 @@ fn meta_field<'o>(object: &'o Object, field: &str) -> &'o Value {
     object.metadata().and_then(|m| m.get(field)).unwrap_or(&Value::Null)
 }
 
-/// Of owner references that are the same, one is enough; the client is told.
-pub fn dedup_owners(cx: &Context, object: &mut Object) {
+/// Of owner references that are the same, one is enough; the client is told, in other words where it patched.
+pub fn dedup_owners(cx: &Context, object: &mut Object, patched: bool) {
     let Some(Value::Array(owners)) = metadata_mut(object).get_mut("ownerReferences") else { return };
     let mut seen = HashSet::new();
     let is_new: Vec<bool> = owners.iter().map(|owner| seen.insert(owner)).collect();
@@ -174,8 +181,9 @@ pub fn dedup_owners(cx: &Context, object: &mut Object) {
         kept
     });
     if !repeated.is_empty() {
+        let when = if patched { " after mutating admission happens" } else { "" };
         cx.warn(format!(
-            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
             repeated.join(", ")
         ));
     }

@@ -73,7 +73,7 @@ impl Stored {
 
     /// Whatever a value does to its reader, it does to this entry alone.
     fn read(&self, value: Sealed, plain: Plain, seal: Option<Arc<Seal>>) -> State {
-        let cut = || Readable::cut(plain, self.kind.as_deref(), &self.sources);
+        let cut = || Readable::cut_user(plain, self.kind.as_deref(), &self.sources, self.user);
         let why = match catch_unwind(AssertUnwindSafe(cut)) {
             Ok(Ok(readable)) => return State::Readable(readable.sealed_by(seal)),
             Ok(Err(why)) => why,

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use pawl_apply::{FieldSet, PatchError, Typed, Writer, json_patch, merge_patch, strategic};
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Cause, Details, Errors, GroupKind, GroupVersion, Status, go, time};
-use pawl_schema::{DecodeError, Finding, ObjectRef, Type, decode_json, decode_value, yaml};
-use serde_json::Value;
+use pawl_schema::{DecodeError, Finding, ObjectRef, Type, decode_json, decode_value, decode_value_of, yaml};
+use serde_json::{Map, Value};
 
 use crate::decoding::{FieldValidation, in_order, report, warn};
 use crate::update::{Change, PatchChange, nameless};
@@ -53,6 +53,7 @@ impl Registry {
             false => read_patch(request.kind, request.body)?,
         };
         let update = UpdateRequest {
+            guards: Vec::new(),
             namespace: request.namespace,
             name: request.name,
             subresource: request.subresource,
@@ -94,7 +95,7 @@ impl Registry {
         let mut patched = patch.outcome(&typed(served), Value::Object(old.clone()))?;
         // Only errors show it, and most patches are right: then it is worked out once more.
         let shown = || match patch {
-            Patch::Strategic(patch) => go::print_map(patch),
+            Patch::Strategic(patch) => go::print_map(&without_unmatched_nulls(patch.clone(), Some(old))),
             _ => {
                 let before = Value::Object(old.clone());
                 let again = patch.outcome(&typed(served), before.clone()).unwrap_or_default();
@@ -115,7 +116,7 @@ impl Registry {
         {
             return Err(wrong(&why));
         }
-        let decoded = decode_value(typing.of.as_ref(), patched).map_err(|error| match error {
+        let decoded = decode_value_of(typing.of.as_ref(), patched, request.body).map_err(|error| match error {
             DecodeError::Syntax(why) | DecodeError::Type(why) => wrong(&why),
             DecodeError::TooLarge(..) => Status::too_large(error.to_string()),
         })?;
@@ -128,6 +129,9 @@ impl Registry {
         }
         report_patch(cx, request.validation, patch, found.to_vec(), decoded.findings, wrong)?;
         let mut object = served.in_this_form(decoded.object);
+        if let Some(former) = &typing.former {
+            set_former_defaults(former, &mut object);
+        }
         self.set_defaults(served, &mut object).map_err(|why| wrong(&why))?;
         Ok(object)
     }
@@ -141,10 +145,6 @@ impl Registry {
         intent: Object,
         old: Option<&Object>,
     ) -> Result<Object, Status> {
-        // What is there has its name already.
-        if old.is_none() && intent.name().is_empty() {
-            return Err(nameless(request.name));
-        }
         if old.is_none() && !intent.uid().is_empty() {
             let why = format!(
                 "uid mismatch: the provided object specified uid {}, and no existing object was found",
@@ -157,10 +157,23 @@ impl Registry {
         let writer =
             Writer { manager: &cx.manager, api_version: &api_version, subresource: request.subresource, time: &now };
         let reset = reset_fields(served, request.subresource);
+        // What is there has its name already.
+        let is_nameless = old.is_none() && intent.name().is_empty();
+        let subject = pawl_apply::subject(&intent);
         let applied = pawl_apply::apply(&typed(served), old, intent, &writer, request.force, &reset)
             .map_err(|error| apply_error(served, error))?;
-        let decoded = decode_value(served.resource.object_type().as_ref(), Value::Object(applied.object))
-            .map_err(|error| Status::plain_error(error.to_string()))?;
+        if is_nameless {
+            return Err(nameless(request.name));
+        }
+        let (of, made) = (served.resource.object_type().as_ref(), Value::Object(applied.object));
+        if let Some(why) = of.conversion_error(&made).filter(|_| !served.resource.facts.custom) {
+            return Err(Status::plain_error(format!(
+                "failed to convert new object ({subject}) to proper version: unable to convert unstructured object to \
+                 {api_version}, Kind={}: {why}",
+                served.resource.facts.kind
+            )));
+        }
+        let decoded = decode_value(of, made).map_err(|error| Status::plain_error(error.to_string()))?;
         let mut object = decoded.object;
         if old.is_none() {
             metadata_mut(&mut object).remove("resourceVersion");
@@ -172,7 +185,8 @@ impl Registry {
     /// Finds out what a patched document says it is. A strategic merge patch has no say in this.
     fn typing(&self, served: &Served, request: &PatchRequest<'_>, patched: &mut Value) -> Result<Typing, Status> {
         let (expected, wanted) = (served.resource.group_version(), &served.resource.facts.kind);
-        let own = |refusal| Ok(Typing { of: served.resource.object_type().clone(), refusal });
+        let of = || served.resource.object_type().clone();
+        let own = |refusal| Ok(Typing { of: of(), refusal, former: None });
         let Some(document) = patched.as_object_mut() else { return own(None) };
         let text = |field: &str| match document.get(field) {
             None | Some(Value::Null) => Some(""),
@@ -201,10 +215,13 @@ impl Registry {
         let typing = match other {
             Some(of) if is_form => {
                 document.insert("kind".to_owned(), wanted.as_str().into());
-                return Ok(Typing { of, refusal: None });
+                return Ok(Typing { of, refusal: None, former: None });
             }
-            _ if is_same => own(None),
-            Some(of) => Ok(Typing { of, refusal: Some(self.why_not(&served.wanted(), &given, kind)) }),
+            _ if is_same => Ok(Typing { of: of(), refusal: None, former: (given != expected).then_some(given) }),
+            Some(of) => {
+                let refusal = Some(self.why_not(&served.wanted(), &given, kind));
+                Ok(Typing { of, refusal, former: None })
+            }
             None => own(Some(self.why_not(&served.wanted(), &given, kind))),
         };
         name_kind(document, served);
@@ -222,12 +239,25 @@ struct Typing {
     of: Type,
     /// Why it is not what it should be.
     refusal: Option<String>,
+    /// The version that it names, which is served no longer.
+    former: Option<GroupVersion>,
+}
+
+/// The defaults that a version had when it was served and that its successor has not: labels come from the template.
+fn set_former_defaults(former: &GroupVersion, object: &mut Object) {
+    let labels = pawl_meta::object::at(object, "spec.template.metadata.labels")
+        .filter(|_| former.group == "apps" && former.version == "v1beta1" && object.labels().is_none_or(Map::is_empty));
+    if let Some(labels) = labels.cloned() {
+        metadata_mut(object).insert("labels".to_owned(), labels);
+    }
 }
 
 /// Versions that are no longer served and differ from what is served in nothing but their name and some defaults: a patch
 /// may name them.
 pub(crate) fn is_former_version(given: &GroupVersion, expected: &GroupVersion) -> bool {
-    const FORMER: [(&str, &[&str]); 14] = [
+    const FORMER: [(&str, &[&str]); 16] = [
+        ("authentication.k8s.io", &["v1alpha1", "v1beta1"]),
+        ("authorization.k8s.io", &["v1beta1"]),
         ("admissionregistration.k8s.io", &["v1alpha1", "v1beta1"]),
         ("apps", &["v1beta1", "v1beta2"]),
         ("batch", &["v1beta1"]),
@@ -310,7 +340,7 @@ pub(crate) fn read_patch(kind: PatchKind, body: &[u8]) -> Result<(Patch, Vec<Fin
     let prefix = if kind == PatchKind::Merge { "error decoding patch: " } else { "" };
     let findings = findings.map_err(|error| Status::bad_request(format!("{prefix}{error}")))?;
     // Only what is odd about it was kept: the value itself is read as it stands.
-    let value = match serde_json::from_slice::<Value>(body) {
+    let value = match pawl_schema::read_json(body) {
         Ok(value @ Value::Object(_)) => value,
         Ok(Value::Null) if kind == PatchKind::Merge => return Err(Status::bad_request("Invalid JSON Patch")),
         Ok(Value::Null) => Value::Object(Object::new()),
@@ -320,18 +350,52 @@ pub(crate) fn read_patch(kind: PatchKind, body: &[u8]) -> Result<(Patch, Vec<Fin
                 go::json_kind(&other)
             )));
         }
-        Err(_) => return Err(Status::bad_request(format!("{prefix}{}", pawl_schema::syntax_error(body)))),
+        Err(why) => return Err(Status::bad_request(format!("{prefix}{why}"))),
     };
-    Ok((if kind == PatchKind::Merge { Patch::Merge(value) } else { Patch::Strategic(value) }, findings))
+    let patch = if kind == PatchKind::Merge { Patch::Merge(value) } else { Patch::Strategic(in_whole_numbers(value)) };
+    Ok((patch, findings))
+}
+
+/// A patch as upstream shows it once it was merged: what has no counterpart has lost its nulls.
+fn without_unmatched_nulls(patch: Value, original: Option<&Object>) -> Value {
+    match (patch, original) {
+        (Value::Object(patch), Some(original)) => {
+            let shown = patch.into_iter().map(|(key, value)| {
+                let value = match (original.get(&key), value) {
+                    (Some(Value::Object(inner)), value @ Value::Object(_)) => {
+                        without_unmatched_nulls(value, Some(inner))
+                    }
+                    (Some(was), value) if go::json_kind(was) == go::json_kind(&value) => value,
+                    (_, value) => without_unmatched_nulls(value, None),
+                };
+                (key, value)
+            });
+            Value::Object(shown.collect())
+        }
+        (Value::Object(patch), None) => {
+            let left = patch.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(left.map(|(key, value)| (key, without_unmatched_nulls(value, None))).collect())
+        }
+        (Value::Array(items), None) => items.into_iter().map(|item| without_unmatched_nulls(item, None)).collect(),
+        (other, _) => other,
+    }
+}
+
+/// Where upstream converts instead of decoding, a float without a fraction is a whole number.
+fn in_whole_numbers(value: Value) -> Value {
+    match value {
+        Value::Number(number) if number.is_f64() => go::json_float(number.as_f64().unwrap_or_default()),
+        Value::Array(items) => items.into_iter().map(in_whole_numbers).collect(),
+        Value::Object(map) => map.into_iter().map(|(key, value)| (key, in_whole_numbers(value))).collect(),
+        other => other,
+    }
 }
 
 /// Reads the text of what a client wants to see applied.
 pub(crate) fn parse_intent(cx: &Context, body: &[u8], validation: FieldValidation) -> Result<Object, Status> {
-    let text = std::str::from_utf8(body)
-        .map_err(|_| Status::bad_request("error decoding YAML: yaml: invalid leading UTF-8 octet"))?;
     let decoding = |what: &str, why: &str| Status::bad_request(format!("error {what} YAML: {why}"));
     let parsed =
-        yaml::parse(text).map_err(|why| decoding("decoding", &format!("error converting YAML to JSON: {why}")))?;
+        yaml::read(body).map_err(|why| decoding("decoding", &format!("error converting YAML to JSON: {why}")))?;
     if !parsed.duplicates.is_empty() {
         match validation {
             FieldValidation::Ignore => {}

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use pawl_admission::{Attributes, Operation};
 use pawl_kinds::Mark;
-use pawl_kv::Expect;
-use pawl_meta::object::{Meta, Object};
+use pawl_kv::{Expect, Guard};
+use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Errors, FieldPath, GroupKind, Status};
 
 use crate::allocation::Held;
 use crate::create::{closed, exists, settle_namespace};
 use crate::delete::traits;
-use crate::storage::{Put, Written};
+use crate::storage::{Conditions, Put, Written};
 use crate::update::{bad_version, check_name, check_uid, modified};
 use crate::{Context, Entry, Readable, Registry, Served, metadata};
 
@@ -33,6 +33,10 @@ pub(crate) struct Pipeline<'a> {
     pub tracked: bool,
     /// The new object comes whole from a client.
     pub replaces: bool,
+    /// What must hold beside, when it is written.
+    pub guards: &'a [Guard],
+    /// The new object comes of a patch.
+    pub patches: bool,
     /// What is there: nothing is what is created.
     pub present: Option<Present<'a>>,
     pub new: Object,
@@ -89,7 +93,7 @@ impl Pipeline<'_> {
             None => {}
             Some(_) => check_name(&self.new, self.name)?,
         }
-        metadata::dedup_owners(self.cx, &mut self.new);
+        metadata::dedup_owners(self.cx, &mut self.new, self.patches);
         self.settle_liens();
         Ok(())
     }
@@ -132,9 +136,9 @@ impl Pipeline<'_> {
     /// A uid and a resourceVersion in the new object are conditions on the old one.
     fn check_conditions(&self) -> Result<(), Status> {
         let Some(Present { entry, old, .. }) = self.present else { return Ok(()) };
-        let Self { served, name, .. } = *self;
+        let Self { cx, served, namespace, name, .. } = *self;
         if self.replaces {
-            check_uid(served, &self.new, old, name)?;
+            check_uid((cx, served, namespace), &self.new, old)?;
         }
         match self.new.resource_version() {
             "" | "0" if !served.resource.facts.unconditional && matches!(self.subresource, "" | "status") => {
@@ -160,7 +164,13 @@ impl Pipeline<'_> {
         match self.present {
             Some(Present { old, .. }) => {
                 registry.prepare_update(cx, served, subresource, &mut self.new, old);
-                registry.allocate_update(cx, served, subresource, &mut self.new, old)
+                let held = registry.allocate_update(cx, served, subresource, &mut self.new, old)?;
+                // What is not stored in an object must not tell it from the old one; where only the times of owners do, nothing
+                // has changed.
+                let version = old.resource_version();
+                metadata_mut(&mut self.new).insert("resourceVersion".to_owned(), version.into());
+                pawl_apply::restore_times(old, &mut self.new);
+                Ok(held)
             }
             None => {
                 let asked = if served.resource.facts.allocates { self.new.clone() } else { Object::new() };
@@ -248,7 +258,8 @@ impl Pipeline<'_> {
             return Ok(Attempt::Done(at(entry.revision, value)));
         }
         let put = (!gone).then(|| Put { value: value.clone(), ttl: registry.ttl(served) });
-        match registry.store(served, (key, new), Expect::Revision(entry.revision), put, held).await? {
+        let conditions = Conditions { expect: Expect::Revision(entry.revision), guards: self.guards.to_vec() };
+        match registry.store(served, (key, new), conditions, put, held).await? {
             Written::Applied(_) if gone => Ok(Attempt::Done(at(entry.revision, value))),
             Written::Applied(revision) => {
                 let entry = registry.written(served, key, revision, value);
@@ -293,16 +304,16 @@ impl Registry {
         &self,
         served: &Served,
         (key, object): (&str, &Object),
-        expect: Expect,
+        conditions: impl Into<Conditions>,
         put: Option<Put>,
         held: Held,
     ) -> Result<Written, Status> {
         let gone = put.is_none();
         let Some(attention) = self.attend(served) else {
-            return self.storage().write(&served.stored, key, expect, put).await;
+            return self.storage().write(&served.stored, key, conditions, put).await;
         };
         self.settle(&held, object).await?;
-        let written = self.storage().write(&served.stored, key, expect, put).await;
+        let written = self.storage().write(&served.stored, key, conditions, put).await;
         let applied = matches!(written, Ok(Written::Applied(_)));
         self.conclude(held, applied).await;
         if applied && gone {

@@ -68,7 +68,7 @@ impl Registry {
         let key = bytes_key(name);
         let held = self.storage().kv().get(key.clone()).await.map_err(|error| store_error(&error))?;
         if let Some(held) = held {
-            let write = Write { key, expect: Expect::Revision(held.mod_revision), change: Change::Delete };
+            let write = Write::new(key, Expect::Revision(held.mod_revision), Change::Delete);
             self.storage().kv().write(write).await.map_err(|error| store_error(&error))?;
         }
         Ok(())
@@ -90,7 +90,7 @@ impl Registry {
         if !cx.dry_run {
             let key = Bytes::from(home.stored.full_key(&home.stored.key(namespace, original)));
             let change = Change::Put { value: held.value, ttl: None };
-            let write = Write { key, expect: Expect::Absent, change };
+            let write = Write::new(key, Expect::Absent, change);
             match self.storage().kv().write(write).await.map_err(|error| store_error(&error))? {
                 Outcome::Applied { .. } => self.let_go(name).await?,
                 Outcome::Conflict { .. } => {
@@ -126,7 +126,7 @@ impl Registry {
 
     async fn put_bytes(&self, name: &str, value: Bytes, ttl: Duration) -> Result<(), Status> {
         let change = Change::Put { value, ttl: Some(ttl) };
-        let write = Write { key: bytes_key(name), expect: Expect::Absent, change };
+        let write = Write::new(bytes_key(name), Expect::Absent, change);
         // An attempt before this one kept the same.
         self.storage().kv().write(write).await.map(drop).map_err(|error| store_error(&error))
     }

@@ -12,6 +12,7 @@ use pawl_meta::object::Object;
 use pawl_seal::Plain;
 
 use crate::entry::{Readable, encode};
+use crate::texts::Texts;
 use crate::{Entry, Served};
 
 /// Looks of one entry that are kept: as many versions as are read at a time, and the schema of before while it changes.
@@ -34,7 +35,7 @@ pub struct Look {
     /// `None`: as it is stored.
     bytes: Option<Arc<Readable>>,
     /// The values of the version's selectable fields, in their order.
-    pub(crate) fields: Box<[Box<str>]>,
+    pub(crate) fields: Texts,
 }
 
 impl Notes {
@@ -95,8 +96,8 @@ fn look(forms: &dyn Forms, way: u64, api_version: &str, readable: &Readable) -> 
     look
 }
 
-fn fields(forms: &dyn Forms, object: &Object) -> Box<[Box<str>]> {
-    forms.selected(object).into_iter().map(String::into_boxed_str).collect()
+fn fields(forms: &dyn Forms, object: &Object) -> Texts {
+    forms.selected(object).iter().map(String::as_str).collect()
 }
 
 impl Served {

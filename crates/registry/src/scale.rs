@@ -3,12 +3,14 @@
 use pawl_apply::scale::{Replicas, to_parent, to_scale};
 use pawl_apply::{FieldSet, Typed, Writer, track_update};
 use pawl_meta::object::{Meta, Object, metadata_mut};
-use pawl_meta::{Errors, FieldPath, GroupKind, Status, go, time};
+use pawl_meta::{Errors, FieldPath, GroupKind, GroupResource, Status, go, time};
 use pawl_schema::decode_value;
 use serde_json::{Map, Value, json};
 
+use crate::create::settle_namespace;
+use crate::metadata::validate_whole;
 use crate::patch::{PatchKind, apply_error, parse_intent, read_patch, report_patch};
-use crate::update::{Change, check_name};
+use crate::update::{Change, Place, check_name, precondition_failed};
 use crate::wire::api_type;
 use crate::{ApiKind, Context, FieldValidation, Registry, Sent, Served, UpdateRequest};
 
@@ -117,13 +119,11 @@ pub(crate) fn changed(
         }
     };
     check_name(&scale, old.name())?;
+    check_conditions((cx, served, old.namespace()), change, &mut scale, old)?;
     let replicas = pawl_meta::object::at(&scale, "spec.replicas").and_then(Value::as_i64).unwrap_or(0);
     // What users defined says itself what is wrong with it.
-    if replicas < 0 && !served.resource.facts.custom {
-        let mut errors = Errors::new();
-        errors.invalid(&FieldPath::of("spec").child("replicas"), replicas, "must be greater than or equal to 0");
-        let kind = GroupKind { group: "autoscaling".to_owned(), kind: "Scale".to_owned() };
-        return Err(Status::invalid(&kind, old.name(), &errors));
+    if !served.resource.facts.custom {
+        check(&scale, replicas)?;
     }
     let scale_owners = metadata_mut(&mut scale).get("managedFields").cloned();
     let mut new = old.clone();
@@ -136,6 +136,41 @@ pub(crate) fn changed(
     // A version in the Scale is a condition on the object.
     metadata.insert("resourceVersion".to_owned(), json!(scale.resource_version()));
     Ok(new)
+}
+
+/// A namespace and a uid in the Scale are conditions.
+fn check_conditions(
+    place: Place<'_>,
+    change: &ScaleChange<'_>,
+    scale: &mut Object,
+    old: &Object,
+) -> Result<(), Status> {
+    let (_, served, namespace) = place;
+    settle_namespace(served, namespace, scale)?;
+    let (uid, found) = (scale.uid(), old.uid());
+    if uid.is_empty() || uid == found {
+        return Ok(());
+    }
+    let why = format!("UID in precondition: {uid}, UID in object meta: {found}");
+    Err(match change {
+        ScaleChange::Replace(_) => precondition_failed(place, old.name(), &why),
+        ScaleChange::Patch { .. } => {
+            let resource = format!("{}/scale", served.group_resource.resource);
+            let below = GroupResource::new(served.group_resource.group.clone(), resource);
+            Status::conflict(&below, old.name(), format!("Precondition failed: {why}"))
+        }
+    })
+}
+
+/// What a Scale must be.
+fn check(scale: &Object, replicas: i64) -> Result<(), Status> {
+    let mut errors = Errors::new();
+    validate_whole(scale, &mut errors);
+    if replicas < 0 {
+        errors.invalid(&FieldPath::of("spec").child("replicas"), replicas, "must be greater than or equal to 0");
+    }
+    let kind = GroupKind { group: "autoscaling".to_owned(), kind: "Scale".to_owned() };
+    if errors.is_empty() { Ok(()) } else { Err(Status::invalid(&kind, scale.name(), &errors)) }
 }
 
 /// The Scale that a client sends whole. Below what users defined upstream knows no other kind at all.

@@ -44,9 +44,7 @@ impl Registry {
         namespace: &str,
         object: &mut Object,
     ) -> Result<(), Status> {
-        if served.resource.facts.namespaced {
-            settle_namespace(served, namespace, object)?;
-        }
+        settle_namespace(served, namespace, object)?;
         self.track(cx, served, "", None, object);
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use pawl_kv::{Change, Expect, KeyValue, Kv, Outcome, Revision, Write};
+use pawl_kv::{Change, Expect, Guard, KeyValue, Kv, Outcome, Revision, Write};
 use pawl_meta::{Cause, Details, Status};
 use pawl_seal::{Plain, Sealed};
 use tokio::sync::watch;
@@ -15,6 +15,7 @@ use crate::feeding::Trouble;
 use crate::history::History;
 use crate::table::Stored;
 use crate::turning::Turning;
+use crate::usage::Usage;
 
 /// The store, and how far the caches have followed it.
 pub struct Storage {
@@ -28,6 +29,7 @@ pub struct Storage {
     pub(crate) trouble: Trouble,
     pub(crate) turning: Turning,
     history: History,
+    pub(crate) usage: Usage,
 }
 
 /// How long a read or a write waits for the caches.
@@ -51,6 +53,7 @@ impl Storage {
             trouble: Trouble::default(),
             turning: Turning::default(),
             history: History::default(),
+            usage: Usage::default(),
         }
     }
 
@@ -93,8 +96,13 @@ impl Storage {
         let reached = progress.wait_for(|applied| *applied >= revision);
         match tokio::time::timeout(PATIENCE, reached).await {
             Ok(Ok(_)) => Ok(()),
-            _ => Err(too_large(revision, self.applied())),
+            _ => Err(too_large(revision, self.applied(), 1)),
         }
+    }
+
+    /// The same for one that must be exactly this: nobody is told to ask again.
+    pub async fn wait_for_exactly(&self, revision: Revision) -> Result<(), Status> {
+        self.wait_for(revision).await.map_err(|_| too_large(revision, self.applied(), 0))
     }
 
     /// Waits until the caches have reached a revision that the store has. In vain means that they do not follow.
@@ -122,15 +130,16 @@ impl Storage {
         &self,
         stored: &Stored,
         key: &str,
-        expect: Expect,
+        conditions: impl Into<Conditions>,
         value: Option<Put>,
     ) -> Result<Written, Status> {
+        let Conditions { expect, guards } = conditions.into();
         let full_key = stored.full_key(key);
         let change = match value {
             None => Change::Delete,
             Some(Put { value, ttl }) => Change::Put { value: stored.seal(&full_key, value)?.into_bytes(), ttl },
         };
-        let write = Write { key: Bytes::from(full_key), expect, change };
+        let write = Write { key: Bytes::from(full_key), expect, change, guards };
         match self.kv.write(write).await.map_err(|e| store_error(&e))? {
             Outcome::Applied { revision } => {
                 let _ = self.wait_for_written(revision).await;
@@ -164,6 +173,18 @@ pub fn after(key: &[u8]) -> Bytes {
     Bytes::from([key, &[0]].concat())
 }
 
+/// What must hold for a write.
+pub struct Conditions {
+    pub expect: Expect,
+    pub guards: Vec<Guard>,
+}
+
+impl From<Expect> for Conditions {
+    fn from(expect: Expect) -> Self {
+        Self { expect, guards: Vec::new() }
+    }
+}
+
 /// A value to store.
 #[derive(Clone)]
 pub struct Put {
@@ -175,7 +196,7 @@ pub struct Put {
 pub fn store_error(error: &pawl_kv::Error) -> Status {
     match error {
         pawl_kv::Error::Compacted { requested, compacted } => expired(*requested, *compacted),
-        pawl_kv::Error::Future { requested, current } => too_large(*requested, *current),
+        pawl_kv::Error::Future { requested, current } => too_large(*requested, *current, 0),
         pawl_kv::Error::Unknown(_) => Status::internal(error),
         _ => Status::unavailable(error.to_string()),
     }
@@ -186,12 +207,13 @@ pub fn expired(requested: Revision, oldest: Revision) -> Status {
     Status::gone(format!("too old resource version: {requested} ({oldest})"))
 }
 
-fn too_large(requested: Revision, current: Revision) -> Status {
+/// A revision that is not there yet. It is worth asking again where one at least so new would do.
+fn too_large(requested: Revision, current: Revision, retry_after_seconds: u32) -> Status {
     let cause = Cause {
         reason: "ResourceVersionTooLarge".to_owned(),
         message: "Too large resource version".to_owned(),
         field: String::new(),
     };
     let message = format!("Timeout: Too large resource version: {requested}, current: {current}");
-    Status::timeout(message).with_details(Details { causes: vec![cause], retry_after_seconds: 1, ..Details::default() })
+    Status::timeout(message).with_details(Details { causes: vec![cause], retry_after_seconds, ..Details::default() })
 }

@@ -9,6 +9,7 @@ use pawl_kv::Revision;
 use pawl_meta::GroupResource;
 use pawl_meta::object::Object;
 use pawl_seal::{Plain, Seals, Transform};
+use pawl_usage::User;
 
 use crate::cache::Cache;
 use crate::decoding::Wanted;
@@ -53,6 +54,8 @@ pub struct Stored {
     pub(crate) messages: Arc<Messages>,
     /// Its objects follow from others and are not stored.
     pub(crate) derived: bool,
+    /// What kind of user its objects are, where they use others.
+    pub(crate) user: Option<User>,
     /// What values pass on their way to and from the store; nothing where nothing is ever sealed.
     pub(crate) transform: Option<Transform>,
 }
@@ -242,6 +245,7 @@ impl Table {
             door: Door::default(),
             messages: Arc::clone(&self.messages),
             derived: facts.group == showing::GROUP && facts.plural == showing::UNREADABLE,
+            user: User::of(&facts.group, &facts.plural).filter(|_| !facts.is_virtual),
             transform: self.seals.as_ref().map(|seals| seals.transform(resource.group_resource())),
         });
         if !facts.is_virtual {

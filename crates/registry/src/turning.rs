@@ -90,7 +90,9 @@ impl Storage {
         }
         self.history().forget();
         for (stored, entries) in turned {
+            let keys: Vec<Arc<str>> = entries.iter().map(|entry| Arc::clone(&entry.key)).collect();
             stored.cache.turn(entries, revision);
+            self.usage.look(&stored, keys.iter().map(|key| &**key));
         }
         self.show(table, revision);
     }
@@ -133,7 +135,7 @@ impl Storage {
         let mut expect = Expect::Absent;
         loop {
             let change = Change::Put { value: value.clone(), ttl: None };
-            match self.kv().write(Write { key: key.clone(), expect, change }).await? {
+            match self.kv().write(Write::new(key.clone(), expect, change)).await? {
                 Outcome::Applied { revision } => return Ok(revision),
                 Outcome::Conflict { current } => {
                     expect = current.map_or(Expect::Absent, |current| Expect::Revision(current.mod_revision));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pawl_kv::Guard;
 use pawl_meta::Status;
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_schema::Finding;
@@ -23,12 +24,14 @@ pub struct UpdateRequest<'a> {
     pub create_refused: Option<Status>,
     /// What makes the new object from the present one; asked again after a conflict.
     pub change: Change<'a>,
+    /// What must hold beside, when it is written; who gives some decides by themselves whether to try again.
+    pub guards: Vec<Guard>,
 }
 
 impl<'a> UpdateRequest<'a> {
     /// A change to an object that is there.
     pub fn new((namespace, name): (&'a str, &'a str), subresource: &'a str, change: Change<'a>) -> Self {
-        Self { namespace, name, subresource, creates: false, create_refused: None, change }
+        Self { namespace, name, subresource, creates: false, create_refused: None, change, guards: Vec::new() }
     }
 }
 
@@ -115,7 +118,9 @@ impl Registry {
         }
         if let Change::Replace { sent, decoded } = &mut request.change {
             // What cannot be read is told before what is not there.
-            *decoded = Some(self.decode(cx, served, *sent)?);
+            let object = self.decode(cx, served, *sent)?;
+            check_name(&object, request.name)?;
+            *decoded = Some(object);
         }
         let key = served.stored.key(request.namespace, request.name);
         self.storage().catch_up().await?;
@@ -131,6 +136,7 @@ impl Registry {
             };
             match self.attempt(cx, served, &entry, &mut request).await? {
                 Attempt::Done(entry) => return Ok(Updated { entry, created: false }),
+                Attempt::Again(_) if !request.guards.is_empty() => return Err(modified(served, request.name)),
                 Attempt::Again(now) => current = now,
             }
             cx.forget_since(said);
@@ -154,6 +160,14 @@ impl Registry {
         let object = request.change.make(self, cx, served, None)?;
         check_name(&object, request.name)?;
         let tracked = request.change.is_tracked();
+        if matches!(request.change, Change::Replace { .. }) {
+            // Conditions on what is not there.
+            check_uid((cx, served, request.namespace), &object, &Object::new())?;
+            match object.resource_version() {
+                version if !version.is_empty() && version.parse::<u64>().is_err() => return Err(bad_version(version)),
+                _ => {}
+            }
+        }
         let create = CreateRequest { namespace: request.namespace.to_owned(), object, tracked };
         match self.create(cx, served, create).await {
             Ok(entry) => Ok(Some(Updated { entry, created: true })),
@@ -184,6 +198,8 @@ impl Registry {
             subresource: request.subresource,
             tracked: request.change.is_tracked(),
             replaces: matches!(request.change, Change::Replace { .. }) && request.subresource.is_empty(),
+            guards: &request.guards,
+            patches: matches!(request.change, Change::Patch(_)),
             present: Some(Present { entry, old: served.judged(&old, &shown), shown: &shown }),
             new,
         };
@@ -204,7 +220,9 @@ impl Registry {
         let nothing = Object::new();
         let was = old.metadata().unwrap_or(&nothing);
         let metadata = metadata_mut(new);
-        metadata.remove("selfLink");
+        if !cx.dry_run {
+            metadata.remove("selfLink");
+        }
         restore(metadata, was, "generation");
         for field in ["creationTimestamp", "deletionTimestamp"] {
             if was.contains_key(field) {
@@ -233,6 +251,10 @@ impl Registry {
             _ => ["finalizers", "liens", "ownerReferences"].iter().for_each(|field| restore(metadata, was, field)),
         }
         self.prepare_kind_update(cx, served, subresource, new, old);
+        if is_status && !facts.custom {
+            // What is restored may have defaults for what is not; what was wrong with it was told when it was read.
+            let _ = self.set_defaults(served, new);
+        }
         if !is_status && facts.generation.counts(new, old) {
             metadata_mut(new).insert("generation".to_owned(), json!(old.generation() + 1));
         }
@@ -264,18 +286,26 @@ pub(crate) fn nameless(name: &str) -> Status {
 }
 
 /// A uid in the new object is a condition.
-pub(crate) fn check_uid(served: &Served, new: &Object, old: &Object, name: &str) -> Result<(), Status> {
-    let uid = new.uid();
+pub(crate) fn check_uid(place: Place<'_>, new: &Object, old: &Object) -> Result<(), Status> {
+    let (uid, name) = (new.uid(), new.name());
     if uid.is_empty() || uid == old.uid() {
         return Ok(());
     }
-    let key = served.stored.full_key(&served.stored.key(old.namespace(), name));
+    let why = format!("UID in precondition: {uid}, UID in object meta: {}", old.uid());
+    Err(precondition_failed(place, name, &why))
+}
+
+/// Who asks, and where the object is.
+pub(crate) type Place<'a> = (&'a Context, &'a Served, &'a str);
+
+/// A condition on what is stored that does not hold. A dry run names the place of the object in its own way, upstream too.
+pub(crate) fn precondition_failed((cx, served, namespace): Place<'_>, name: &str, why: &str) -> Status {
+    let key = served.stored.full_key(&served.stored.key(namespace, name));
+    let key = key.strip_prefix("/registry").filter(|_| cx.dry_run).unwrap_or(&key);
     let why = format!(
-        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
-         UID in precondition: {uid}, UID in object meta: {}",
-        old.uid()
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: {why}"
     );
-    Err(Status::conflict(&served.group_resource, name, why))
+    Status::conflict(&served.group_resource, name, why)
 }
 
 pub(crate) fn modified(served: &Served, name: &str) -> Status {

@@ -7,7 +7,7 @@
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use pawl_kinds::{Errors, Kinds};
+use pawl_kinds::{Columns, Errors, Kinds};
 use pawl_meta::object::Object;
 use pawl_protobuf::{Codec, seal};
 use pawl_schema::TypeRef;
@@ -22,6 +22,11 @@ fn kinds() -> &'static Kinds {
 /// A type that the API itself is made of, by its name: `meta.v1.DeleteOptions`.
 pub fn api_type(name: &str) -> Option<TypeRef<'static>> {
     kinds().named(name)
+}
+
+/// How a document is shown in a table that is no object of a resource.
+pub fn api_columns(type_name: &str) -> &'static dyn Columns {
+    kinds().columns(type_name)
 }
 
 /// Fills in the defaults of a body that is no object of a resource.

@@ -118,7 +118,7 @@ fn stamp(of: TypeRef<'_>, value: &mut Value, now: &str) {
     match (of.kind(), value) {
         (TypeKind::Scalar(Scalar::Time), Value::String(text)) if text == "@now" => now.clone_into(text),
         (TypeKind::Scalar(Scalar::MicroTime), Value::String(text)) if text == "@now" => {
-            *text = time::normalize_micro(now).unwrap_or_else(|| now.to_owned());
+            *text = time::with_micros(now).unwrap_or_else(|| now.to_owned());
         }
         (TypeKind::Object(object), Value::Object(fields)) => {
             for (name, value) in fields {

@@ -8,14 +8,11 @@ use std::cell::RefCell;
 use std::fmt;
 use std::sync::LazyLock;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use pawl_meta::quantity::Quantity;
-use pawl_meta::{go, time};
+use pawl_meta::go;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::{FieldRef, Node, NodeKind, ObjectRef, Scalar, Type, TypeKind, TypeRef, built, go_json};
+use crate::{FieldRef, Node, NodeKind, ObjectRef, Scalar, Type, TypeKind, TypeRef, built, go_json, literals};
 
 /// Nesting beyond this is refused: nothing real comes near it, and the stack stays small.
 const MAX_DEPTH: usize = 300;
@@ -23,10 +20,12 @@ const MAX_DEPTH: usize = 300;
 const MAX_FINDINGS: usize = 100;
 /// And so many bytes of their paths are enough: keys of a map may be as long as the document.
 const MAX_PATHS: usize = 64 * 1024;
+/// And so many of those that may be there already.
+const MAX_LOOKED_AT: usize = 1 << 20;
 /// Longer names are not mistyped fields.
 const MAX_MISTYPED: usize = 64;
 /// What may be built of a value that was counted when it was read.
-const VALUE_ALLOWED: usize = 128 << 20;
+const VALUE_ALLOWED: usize = 96 << 20;
 
 /// A field that the decoder left out or that was given more than once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +38,8 @@ impl Finding {
     /// The words of warnings and strict errors: `unknown field "spec.x"`.
     pub fn message(&self) -> String {
         match self {
-            Self::Unknown { path, .. } => format!("unknown field \"{path}\""),
-            Self::Duplicate { path } => format!("duplicate field \"{path}\""),
+            Self::Unknown { path, .. } => format!("unknown field {}", go::quote(path)),
+            Self::Duplicate { path } => format!("duplicate field {}", go::quote(path)),
         }
     }
 
@@ -74,30 +73,51 @@ pub enum DecodeError {
 
 /// Decodes a JSON document as an object of a type.
 pub fn decode_json(of: TypeRef<'_>, text: &[u8]) -> Result<Decoded, DecodeError> {
+    match decode_text(of, text, None) {
+        // Numbers that no float can hold are JSON all the same: what is wrong with them depends on where they stand.
+        Err(error @ DecodeError::Syntax(_)) => match literals::beyond(text) {
+            Some((text, beyond)) => decode_text(of, &text, Some(beyond)),
+            None => Err(error),
+        },
+        outcome => outcome,
+    }
+}
+
+fn decode_text(of: TypeRef<'_>, text: &[u8], beyond: Option<String>) -> Result<Decoded, DecodeError> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     deserializer.disable_recursion_limit();
     let allowed = built::allowed(text.len());
-    let context = RefCell::new(Context { left: allowed, ..Context::default() });
-    let seed = Seed { of, context: &context, place: &Place::ROOT };
+    let reading = Reading { text: Some(text), beyond, notes: RefCell::new(Notes::new(allowed)) };
+    let seed = Seed { of, reading: &reading, place: &Place::ROOT };
     let value = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
+    let notes = reading.notes.into_inner();
     match value {
-        Ok(value) => finish(of, value, context),
-        Err(error) if error.is_data() && context.borrow().too_large => Err(DecodeError::TooLarge(text.len(), allowed)),
-        Err(error) if error.is_data() && context.borrow().too_deep => {
-            Err(DecodeError::Syntax("exceeded max depth".to_owned()))
-        }
+        Ok(value) => finish(of, value, notes),
+        Err(error) if error.is_data() && notes.too_large => Err(DecodeError::TooLarge(text.len(), allowed)),
+        Err(error) if error.is_data() && notes.too_deep => Err(DecodeError::Syntax("exceeded max depth".to_owned())),
         Err(_) => Err(DecodeError::Syntax(invalid_text(text))),
     }
 }
 
-/// Runs the decoder over a value that is already parsed: the result of a patch, or YAML. What the type adds to it may
-/// take as much memory again as a text of its size may.
+/// Runs the decoder over a value that is already parsed: an object of our own, or YAML. What the type adds to it may take as
+/// much memory again as a text of its size may.
 pub fn decode_value(of: TypeRef<'_>, value: Value) -> Result<Decoded, DecodeError> {
-    let context = RefCell::new(Context { left: VALUE_ALLOWED, ..Context::default() });
-    let seed = Seed { of, context: &context, place: &Place::ROOT };
-    match seed.deserialize(value) {
-        Ok(value) => finish(of, value, context),
-        Err(_) if context.borrow().too_large => Err(DecodeError::TooLarge(0, VALUE_ALLOWED)),
+    decode_parsed(of, value, None)
+}
+
+/// Runs the decoder over what came of a text, as the result of a patch does: messages show numbers as they stand in it.
+pub fn decode_value_of(of: TypeRef<'_>, value: Value, text: &[u8]) -> Result<Decoded, DecodeError> {
+    decode_parsed(of, value, Some(text))
+}
+
+fn decode_parsed(of: TypeRef<'_>, value: Value, text: Option<&[u8]>) -> Result<Decoded, DecodeError> {
+    let reading = Reading { text, beyond: None, notes: RefCell::new(Notes::new(VALUE_ALLOWED)) };
+    let seed = Seed { of, reading: &reading, place: &Place::ROOT };
+    let outcome = seed.deserialize(value);
+    let notes = reading.notes.into_inner();
+    match outcome {
+        Ok(value) => finish(of, value, notes),
+        Err(_) if notes.too_large => Err(DecodeError::TooLarge(0, VALUE_ALLOWED)),
         Err(error) => Err(DecodeError::Syntax(error.to_string())),
     }
 }
@@ -109,9 +129,8 @@ fn invalid_text(text: &[u8]) -> String {
     }
 }
 
-fn finish(of: TypeRef<'_>, value: Value, context: RefCell<Context>) -> Result<Decoded, DecodeError> {
-    let context = context.into_inner();
-    if let Some(error) = context.error {
+fn finish(of: TypeRef<'_>, value: Value, notes: Notes) -> Result<Decoded, DecodeError> {
+    if let Some(error) = notes.error {
         return Err(DecodeError::Type(error));
     }
     let object = match value {
@@ -122,21 +141,41 @@ fn finish(of: TypeRef<'_>, value: Value, context: RefCell<Context>) -> Result<De
             _ => Map::new(),
         },
     };
-    Ok(Decoded { object, findings: context.findings })
+    Ok(Decoded { object, findings: notes.findings })
 }
 
+/// A document that is being read.
+struct Reading<'t> {
+    /// What its numbers were written in.
+    text: Option<&'t [u8]>,
+    /// How the first number that no float can hold is written; [`literals::BEYOND`] stands for it.
+    beyond: Option<String>,
+    notes: RefCell<Notes>,
+}
+
+/// What was noticed so far.
 #[derive(Default)]
-struct Context {
+struct Notes {
     findings: Vec<Finding>,
     /// The first value of a wrong type.
     error: Option<String>,
     /// Bytes of paths in the findings.
     paths: usize,
+    /// Bytes of all paths that were worked out.
+    looked_at: usize,
+    /// Whether `-0` is how a zero with a sign is written.
+    plain_zero: Option<bool>,
     depth: usize,
     too_deep: bool,
     /// How many bytes may still be built.
     left: usize,
     too_large: bool,
+}
+
+impl Notes {
+    fn new(allowed: usize) -> Self {
+        Self { left: allowed, ..Self::default() }
+    }
 }
 
 /// The way to the value being read, linked on the stack: it costs nothing until something is wrong.
@@ -145,6 +184,8 @@ struct Place<'p> {
     step: Step<'p>,
     /// The struct whose field this is, as Go's messages name it.
     owner: &'p str,
+    /// The structs within that one that the field is in.
+    embedded: &'p str,
 }
 
 enum Step<'p> {
@@ -157,7 +198,7 @@ enum Step<'p> {
 }
 
 impl Place<'static> {
-    const ROOT: Place<'static> = Place { parent: None, step: Step::Root, owner: "" };
+    const ROOT: Place<'static> = Place { parent: None, step: Step::Root, owner: "", embedded: "" };
 }
 
 impl Place<'_> {
@@ -178,7 +219,7 @@ impl Place<'_> {
     }
 
     fn child_path(&self, name: &str) -> String {
-        Place { parent: Some(self), step: Step::Field(name), owner: "" }.path()
+        Place { parent: Some(self), step: Step::Field(name), owner: "", embedded: "" }.path()
     }
 
     /// `PodSpec.spec.template.spec.hostname`: Go's way to name a field leaves indexes and keys out.
@@ -189,6 +230,7 @@ impl Place<'_> {
         while let Some(place) = at {
             if let Step::Field(name) = place.step {
                 names.push(name);
+                names.extend((!place.embedded.is_empty()).then_some(place.embedded));
                 if owner.is_empty() {
                     owner = place.owner;
                 }
@@ -205,7 +247,7 @@ impl Place<'_> {
 #[derive(Clone, Copy)]
 struct Seed<'s, 'c> {
     of: TypeRef<'s>,
-    context: &'c RefCell<Context>,
+    reading: &'c Reading<'c>,
     place: &'c Place<'c>,
 }
 
@@ -214,15 +256,15 @@ impl<'de> DeserializeSeed<'de> for Seed<'_, '_> {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         {
-            let mut context = self.context.borrow_mut();
-            context.depth += 1;
-            if context.depth > MAX_DEPTH {
-                context.too_deep = true;
+            let mut notes = self.reading.notes.borrow_mut();
+            notes.depth += 1;
+            if notes.depth > MAX_DEPTH {
+                notes.too_deep = true;
                 return Err(D::Error::custom("exceeded max depth"));
             }
         }
         let value = deserializer.deserialize_any(self);
-        self.context.borrow_mut().depth -= 1;
+        self.reading.notes.borrow_mut().depth -= 1;
         value
     }
 }
@@ -246,30 +288,33 @@ impl<'s> Seed<'s, '_> {
     }
 
     fn refuse(&self, text: String) -> Value {
-        self.context.borrow_mut().error.get_or_insert(text);
+        self.reading.notes.borrow_mut().error.get_or_insert(text);
         Value::Null
     }
 
-    /// Notes what is odd about a field, unless enough is noted: only then it is worked out where it stands.
+    /// Notes what is odd about a field, once, unless enough is noted: only then it is worked out where it stands.
     fn find(&self, finding: impl FnOnce() -> Finding) {
-        let mut context = self.context.borrow_mut();
-        if context.findings.len() < MAX_FINDINGS && context.paths < MAX_PATHS {
+        let mut notes = self.reading.notes.borrow_mut();
+        if notes.findings.len() < MAX_FINDINGS && notes.paths < MAX_PATHS && notes.looked_at < MAX_LOOKED_AT {
             let finding = finding();
-            context.paths += finding.path().len();
-            context.findings.push(finding);
+            notes.looked_at += finding.path().len();
+            if !notes.findings.contains(&finding) {
+                notes.paths += finding.path().len();
+                notes.findings.push(finding);
+            }
         }
     }
 
     /// Counts what is about to be built.
     fn build<E: serde::de::Error>(&self, bytes: usize) -> Result<(), E> {
-        let mut context = self.context.borrow_mut();
-        match context.left.checked_sub(bytes) {
+        let mut notes = self.reading.notes.borrow_mut();
+        match notes.left.checked_sub(bytes) {
             Some(left) => {
-                context.left = left;
+                notes.left = left;
                 Ok(())
             }
             None => {
-                context.too_large = true;
+                notes.too_large = true;
                 Err(E::custom("too large"))
             }
         }
@@ -282,85 +327,6 @@ impl<'s> Seed<'s, '_> {
             NodeKind::Scalar(scalar) => self.special(*scalar, text),
             _ => self.mismatch("string"),
         }
-    }
-
-    /// Scalars that are written as strings and have one form.
-    fn special(self, scalar: Scalar, text: &str) -> Value {
-        match scalar {
-            Scalar::Bytes => match BASE64.decode(text.replace(['\n', '\r'], "")) {
-                Ok(bytes) => Value::from(BASE64.encode(bytes)),
-                Err(error) => {
-                    let at = match error {
-                        base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => at,
-                        base64::DecodeError::InvalidLength(at) => at.saturating_sub(at % 4),
-                        base64::DecodeError::InvalidPadding => text.len(),
-                    };
-                    self.refuse(format!("illegal base64 data at input byte {at}"))
-                }
-            },
-            Scalar::Time | Scalar::MicroTime => {
-                let (form, layout): (fn(&str) -> Option<String>, _) = match scalar {
-                    Scalar::Time => (time::normalize, "2006-01-02T15:04:05Z07:00"),
-                    _ => (time::normalize_micro, "2006-01-02T15:04:05.000000Z07:00"),
-                };
-                match form(text) {
-                    Some(text) => Value::from(text),
-                    None => {
-                        let quoted = go::quote(text);
-                        self.refuse(format!("parsing time {quoted} as {layout:?}: cannot parse {quoted} as \"2006\""))
-                    }
-                }
-            }
-            Scalar::Quantity => match Quantity::parse(text) {
-                Ok(quantity) => Value::from(quantity.to_string()),
-                Err(error) => self.refuse(error.to_owned()),
-            },
-            Scalar::Duration => Value::from(text),
-            _ => self.mismatch("string"),
-        }
-    }
-
-    fn number(self, number: Number) -> Value {
-        let fits = |min: i128, max: i128| {
-            let value = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
-            value.is_some_and(|v| (min..=max).contains(&v))
-        };
-        let scalar = match &self.node().kind {
-            _ if self.node().lenient => return Value::Number(untyped(number)),
-            NodeKind::Any => return Value::Number(untyped(number)),
-            NodeKind::Scalar(scalar) => *scalar,
-            _ => return self.mismatch("number"),
-        };
-        let ok = match scalar {
-            Scalar::Int32 | Scalar::IntOrString => fits(i32::MIN.into(), i32::MAX.into()),
-            Scalar::Int64 => fits(i64::MIN.into(), i64::MAX.into()),
-            Scalar::Uint32 => fits(0, u32::MAX.into()),
-            Scalar::Uint64 => fits(0, u64::MAX.into()),
-            Scalar::Float64 => return Value::Number(untyped(number)),
-            Scalar::Quantity => {
-                return match Quantity::parse(&number.to_string()) {
-                    Ok(quantity) => Value::from(quantity.to_string()),
-                    Err(error) => self.refuse(error.to_owned()),
-                };
-            }
-            Scalar::Time | Scalar::MicroTime | Scalar::Duration => return self.mismatch_with("number", "string"),
-            Scalar::String | Scalar::Bytes | Scalar::Bool => return self.mismatch("number"),
-        };
-        if ok { Value::Number(number) } else { self.mismatch(&format!("number {}", literal(&number))) }
-    }
-}
-
-/// A number as it stood in the document, as nearly as can be told.
-fn literal(number: &Number) -> String {
-    number.to_string()
-}
-
-/// Outside of integer fields, Go writes a float without a fraction like an integer.
-fn untyped(number: Number) -> Number {
-    match number.as_f64() {
-        #[expect(clippy::cast_possible_truncation, reason = "checked to be whole and small enough")]
-        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => Number::from(float as i64),
-        _ => number,
     }
 }
 
@@ -417,6 +383,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
         let (item, go_owner) = match self.of.kind() {
             TypeKind::List(item) => (item, self.place.owner),
             TypeKind::Any => (self.of, ""),
+            TypeKind::Scalar(Scalar::Bytes) if !self.node().lenient => return self.listed_bytes(seq),
             _ if self.node().lenient => return self.misplaced(|seed| seed.items(seed.of, "", seq)),
             _ => {
                 while seq.next_element::<IgnoredAny>()?.is_some() {}
@@ -445,13 +412,16 @@ impl Seed<'_, '_> {
     /// unknown, unless those are kept.
     fn misplaced<T>(self, read: impl FnOnce(Seed<'_, '_>) -> T) -> T {
         let undeclared = if self.node().preserve_unknown { &UNTYPED } else { &NOTHING };
-        read(Seed { of: undeclared.as_ref(), context: self.context, place: self.place })
+        read(Seed { of: undeclared.as_ref(), reading: self.reading, place: self.place })
     }
 
     fn items<'de, A: SeqAccess<'de>>(self, item: TypeRef<'_>, owner: &str, mut seq: A) -> Result<Value, A::Error> {
-        let mut items = Vec::with_capacity(seq.size_hint().unwrap_or(0).min(1024));
+        // Who knows the length has the items in memory already: as many again, and no more.
+        let known = seq.size_hint().unwrap_or(0);
+        self.build(built::list(known))?;
+        let mut items = Vec::with_capacity(known);
         loop {
-            let place = Place { parent: Some(self.place), step: Step::Index(items.len()), owner };
+            let place = Place { parent: Some(self.place), step: Step::Index(items.len()), owner, embedded: "" };
             match seq.next_element_seed(Seed { of: item, place: &place, ..self })? {
                 None => return Ok(Value::Array(items)),
                 Some(value) => {
@@ -474,11 +444,15 @@ impl Seed<'_, '_> {
             match object.position(name).and_then(|at| Some((at, object.fields.get(at)?))) {
                 Some((at, field)) => {
                     let owner = object.struct_name(field);
+                    let embedded = &field.embedded;
                     let field = FieldRef { schema: shape.schema, field };
-                    let place = Place { parent: Some(self.place), step: Step::Field(name), owner };
-                    let value = access.next_value_seed(Seed { of: field.of(), place: &place, ..self })?;
-                    if seen.insert(at) {
+                    let place = Place { parent: Some(self.place), step: Step::Field(name), owner, embedded };
+                    let is_repeated = seen.insert(at);
+                    if is_repeated {
                         self.find(|| Finding::Duplicate { path: place.path() });
+                    }
+                    let value = access.next_value_seed(Seed { of: field.of(), place: &place, ..self })?;
+                    if is_repeated {
                         let earlier = map.remove(name);
                         let is_replaced = field.of().node().lenient;
                         let merged = if is_replaced { value } else { merge(earlier, value) };
@@ -493,7 +467,7 @@ impl Seed<'_, '_> {
                     }
                 }
                 None if self.node().preserve_unknown => {
-                    let place = Place { parent: Some(self.place), step: Step::Field(name), owner: "" };
+                    let place = Place { parent: Some(self.place), step: Step::Field(name), owner: "", embedded: "" };
                     let value = match shape.others() {
                         Some(of) => access.next_value_seed(Seed { of, place: &place, ..self })?,
                         None => access.next_value_seed(Untyped { seed: Seed { place: &place, ..self } })?,
@@ -522,12 +496,13 @@ impl Seed<'_, '_> {
         let mut map = Map::new();
         while let Some(name) = access.next_key::<Name<'de>>()? {
             let name = name.as_str();
-            let place = Place { parent: Some(self.place), step: Step::Key(name), owner: self.place.owner };
-            let read = access.next_value_seed(Seed { of: value, place: &place, ..self })?;
-            let read = item_of(value, read);
+            let place =
+                Place { parent: Some(self.place), step: Step::Key(name), owner: self.place.owner, embedded: "" };
             if map.contains_key(name) {
                 self.find(|| Finding::Duplicate { path: place.path() });
             }
+            let read = access.next_value_seed(Seed { of: value, place: &place, ..self })?;
+            let read = item_of(value, read);
             // A map may be as large as the document, so it is counted as it grows.
             let entry = built::map(map.len() + 1) - built::map(map.len());
             self.build(entry + built::text(name.len()))?;
@@ -554,7 +529,7 @@ fn item_of(of: TypeRef<'_>, value: Value) -> Value {
         return value;
     }
     match of.kind() {
-        TypeKind::Scalar(Scalar::String) => Value::from(""),
+        TypeKind::Scalar(Scalar::String | Scalar::Bytes) => Value::from(""),
         TypeKind::Scalar(Scalar::Bool) => Value::from(false),
         TypeKind::Scalar(Scalar::Quantity) => Value::from("0"),
         TypeKind::Scalar(Scalar::Int32 | Scalar::Int64 | Scalar::IntOrString) => Value::from(0),
@@ -576,7 +551,7 @@ impl<'de> DeserializeSeed<'de> for Untyped<'_, '_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        let seed = Seed { of: UNTYPED.as_ref(), context: self.seed.context, place: self.seed.place };
+        let seed = Seed { of: UNTYPED.as_ref(), reading: self.seed.reading, place: self.seed.place };
         seed.deserialize(deserializer)
     }
 }
@@ -701,6 +676,8 @@ fn distance(a: &str, b: &str) -> usize {
     }
     previous.last().copied().unwrap_or(0)
 }
+
+mod scalars;
 
 #[cfg(test)]
 mod lenient;

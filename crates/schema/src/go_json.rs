@@ -2,6 +2,8 @@
 //!
 //! Only used once a document has been refused: the fast decoder finds that it is wrong, this finds what Go would say.
 
+use pawl_meta::go;
+
 /// What Go says about a malformed document.
 pub fn syntax_error(text: &[u8]) -> String {
     let mut scanner = Scanner { text, at: 0 };
@@ -211,16 +213,13 @@ impl Scanner<'_> {
 }
 
 fn invalid(c: u8, context: &str) -> String {
+    let quoted = go::quote(&char::from(c).to_string());
     let shown = match c {
-        b'\'' => r"'\''".to_owned(),
-        b'"' => "'\"'".to_owned(),
-        b'\n' => r"'\n'".to_owned(),
-        b'\t' => r"'\t'".to_owned(),
-        b'\r' => r"'\r'".to_owned(),
-        c if c < 0x20 || c == 0x7f => format!("'\\x{c:02x}'"),
-        c => format!("'{}'", char::from(c)),
+        b'\'' => r"\'",
+        b'"' => "\"",
+        _ => quoted.trim_matches('"'),
     };
-    format!("invalid character {shown} {context}")
+    format!("invalid character '{shown}' {context}")
 }
 
 #[cfg(test)]
@@ -241,6 +240,7 @@ mod tests {
             ("nulx", "invalid character 'x' in literal null (expecting 'l')"),
             ("kind: x", "invalid character 'k' looking for beginning of value"),
             ("\"a\u{1}\"", r"invalid character '\x01' in string literal"),
+            ("\u{c}{}", r"invalid character '\f' looking for beginning of value"),
             ("01", "invalid character '1' after top-level value"),
         ] {
             assert_eq!(syntax_error(text.as_bytes()), expect, "{text}");

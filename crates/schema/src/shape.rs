@@ -127,6 +127,9 @@ pub struct Field {
     pub allowed: Vec<Box<str>>,
     /// The struct that declares the field, where it is not the object's own type (embedded structs).
     pub owner: Option<Box<str>>,
+    /// The names of the structs around it within the object's own, as messages have them on the way to the field:
+    /// `RuleWithOperations.Rule`.
+    pub embedded: Box<str>,
 }
 
 /// Which values of a field are left out on the wire.
@@ -209,9 +212,9 @@ impl Object {
         self.index.get(name).copied()
     }
 
-    /// The Go name of the struct that declares a field: `PodSpec`.
+    /// The Go name of the struct that messages name for a field: `PodSpec`. What is embedded is on the way to it.
     pub fn struct_name<'f>(&'f self, field: &'f Field) -> &'f str {
-        let name = field.owner.as_deref().unwrap_or(&self.name);
+        let name = field.owner.as_deref().filter(|_| field.embedded.is_empty()).unwrap_or(&self.name);
         name.rsplit('.').next().unwrap_or(name)
     }
 }
@@ -231,6 +234,7 @@ impl Field {
             default: None,
             allowed: Vec::new(),
             owner: None,
+            embedded: "".into(),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! YAML as Go's tools read and write it: YAML 1.1 booleans and octals, JSON values out.
 
 mod emit;
-mod json;
 mod scalar;
+mod shown;
+mod text;
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +14,8 @@ use serde_json::{Map, Value};
 
 pub use emit::emit;
 
-use crate::built;
+use crate::{built, untyped};
+use shown::shown;
 
 /// Nesting beyond this is refused.
 const MAX_DEPTH: usize = 300;
@@ -32,7 +34,17 @@ pub struct Parsed {
 
 /// Reads the first document of a text. The error is worded as Go words it.
 pub fn parse(text: &str) -> Result<Parsed, String> {
-    if let Some(value) = json::read(text).map_err(|json::TooLarge| TOO_LARGE)? {
+    text::check(text)?;
+    parse_text(text)
+}
+
+/// Reads the first document of what a client sent, which may have a byte order mark.
+pub fn read(bytes: &[u8]) -> Result<Parsed, String> {
+    parse_text(&text::read(bytes)?)
+}
+
+fn parse_text(text: &str) -> Result<Parsed, String> {
+    if let Some(value) = untyped::read_plain(text).map_err(|untyped::TooLarge| TOO_LARGE)? {
         return Ok(Parsed { value, duplicates: Vec::new() });
     }
     parse_yaml(text)
@@ -56,6 +68,8 @@ fn parse_yaml(text: &str) -> Result<Parsed, String> {
         aliased: 0,
         left: built::allowed(text.len()),
         duplicates: Vec::new(),
+        is_nothing: false,
+        null_key: None,
     };
     loop {
         match loader.next()?.0 {
@@ -63,6 +77,9 @@ fn parse_yaml(text: &str) -> Result<Parsed, String> {
             Event::DocumentStart(_) => {
                 let (event, line) = loader.next()?;
                 let value = loader.node(event, line, 0)?;
+                if let Some(wrong) = loader.null_key {
+                    return Err(wrong);
+                }
                 return Ok(Parsed { value, duplicates: loader.duplicates });
             }
             _ => {}
@@ -80,12 +97,19 @@ struct Loader<'t> {
     /// How many bytes may still be built.
     left: usize,
     duplicates: Vec<String>,
+    /// The last event stands for no text at all.
+    is_nothing: bool,
+    /// What is wrong with the first key that is null: told when all has been read.
+    null_key: Option<String>,
 }
 
 impl<'t> Loader<'t> {
     fn next(&mut self) -> Result<(Event<'t>, usize), String> {
         match self.parser.next() {
-            Some(Ok((event, span))) => Ok((event, span.start.line())),
+            Some(Ok((event, span))) => {
+                self.is_nothing = span.start.index() == span.end.index();
+                Ok((event, span.start.line()))
+            }
             Some(Err(error)) => Err(worded(self.text, &error)),
             None => Ok((Event::StreamEnd, 0)),
         }
@@ -143,15 +167,23 @@ impl<'t> Loader<'t> {
                 break;
             }
             let merge = matches!(&event, Event::Scalar(text, ScalarStyle::Plain, _, _) if text == "<<");
-            let key = key_text(&self.node(event, line, depth + 1)?)?;
+            if self.is_nothing && matches!(event, Event::Scalar(..)) {
+                return Err(format!("yaml: line {}: did not find expected key", line.saturating_sub(1)));
+            }
+            let given = self.node(event, line, depth + 1)?;
+            let key = key_text(&given)?;
             let (event, at) = self.next()?;
             let value = self.node(event, at, depth + 1)?;
+            if given.is_null() && !merge {
+                let wrong = || format!("unsupported map key of type: %!s(<nil>), key: <nil>, value: {}", shown(&value));
+                self.null_key.get_or_insert_with(wrong);
+            }
             let entry = built::map(map.len() + 1) - built::map(map.len());
             self.build(entry)?;
             if merge {
                 merged.push(value);
-            } else if map.insert(key.clone(), value).is_some() {
-                self.duplicates.push(format!("line {line}: key {} already set in map", pawl_meta::go::quote(&key)));
+            } else if map.insert(key, value).is_some() {
+                self.duplicates.push(format!("line {line}: key {} already set in map", shown(&given)));
             }
         }
         for value in merged {
@@ -201,8 +233,10 @@ fn unknown_anchor(text: &str, at: usize) -> String {
 }
 
 fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, String> {
+    let is_own = tag.is_some_and(|tag| !tag.is_yaml_core_schema() && tag.handle == "!" && !tag.suffix.is_empty());
     let tag = tag.filter(|t| t.is_yaml_core_schema()).map(|t| t.suffix.as_str());
     match (style, tag) {
+        _ if is_own => Ok(Value::from(text)),
         (_, Some("str")) => Ok(Value::from(text)),
         (_, Some("binary")) => {
             let packed: String = text.split_whitespace().collect();
@@ -221,7 +255,7 @@ fn key_text(key: &Value) -> Result<String, String> {
         Value::Bool(b) => Ok(b.to_string()),
         Value::Number(n) => Ok(n.to_string()),
         Value::Null => Ok("null".to_owned()),
-        _ => Err("yaml: invalid map key".to_owned()),
+        other => Err(format!("yaml: invalid map key: {}", shown(other))),
     }
 }
 
@@ -271,11 +305,11 @@ mod tests {
                 31,
                 3,
                 1000,
-                1000.0,
+                1000,
                 null,
                 null,
                 0.5,
-                12.0,
+                12,
                 "5",
                 "x",
                 "2024-01-02",
@@ -284,7 +318,9 @@ mod tests {
                 2
             ]),
         );
-        check("1: a\ntrue: b\n~: c\n", json!({"1": "a", "true": "b", "null": "c"}));
+        check("1: a\ntrue: b\n", json!({"1": "a", "true": "b"}));
+        check("[1e18, 1e19, -0.0, -0, 1., 1e30]", json!([10_i64.pow(18), 10_u64.pow(19), 0, 0, 1, 1e30]));
+        check("a: !x 1", json!({"a": "1"}));
         check("", Value::Null);
         check("--- {a: 1}\n--- {b: 2}\n", json!({"a": 1}));
     }
@@ -323,10 +359,10 @@ mod tests {
             r#"{"a": 18446744073709551615, "b": -9223372036854775808}"#,
             "{}",
         ] {
-            assert_eq!(json::read(text), Ok(Some(parse_yaml(text).unwrap().value)), "{text}");
+            assert_eq!(untyped::read_plain(text), Ok(Some(parse_yaml(text).unwrap().value)), "{text}");
         }
         for text in [r#"{"a": 1, "a": 2}"#, r#"{"a": 1.0}"#, r#"{"a": 1e3}"#, "{a: b}", "[]", "a: b"] {
-            assert_eq!(json::read(text), Ok(None), "{text}");
+            assert_eq!(untyped::read_plain(text), Ok(None), "{text}");
         }
     }
 
@@ -335,6 +371,23 @@ mod tests {
         let parsed = parse("a: 1\nb:\n  c: 1\n  c: 2\na: 3\n").unwrap();
         assert_eq!(parsed.value, json!({"a": 3, "b": {"c": 2}}));
         assert_eq!(parsed.duplicates, ["line 4: key \"c\" already set in map", "line 5: key \"a\" already set in map"]);
+        assert_eq!(parse("1: a\n1: b\n").unwrap().duplicates, ["line 2: key 1 already set in map"]);
+    }
+
+    #[test]
+    fn bytes_are_read_as_text_with_or_without_a_mark() {
+        let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        for bytes in [b"a: b".to_vec(), b"\xef\xbb\xbfa: b".to_vec(), [vec![0xff, 0xfe], wide("a: b")].concat()] {
+            assert_eq!(read(&bytes).map(|parsed| parsed.value), Ok(json!({"a": "b"})), "{bytes:?}");
+        }
+        for (bytes, error) in [
+            (&b"a: \xe9x"[..], "yaml: invalid trailing UTF-8 octet"),
+            (b"a: \xff", "yaml: invalid leading UTF-8 octet"),
+            (b"a: \"\x01\"", "yaml: control characters are not allowed"),
+            (b"{\"a\": \"\x7f\"}", "yaml: control characters are not allowed"),
+        ] {
+            assert_eq!(read(bytes).unwrap_err(), error, "{bytes:?}");
+        }
     }
 
     #[test]
@@ -349,6 +402,13 @@ mod tests {
             ("a: &x [*x]", "yaml: anchor value contains itself"),
             ("%\n", "yaml: could not find expected directive name"),
             ("a: !!binary $$", "yaml: !!binary value contains invalid base64 data"),
+            ("a: .inf", "json: unsupported value: +Inf"),
+            ("a: -.inf", "json: unsupported value: -Inf"),
+            ("a: .nan", "json: unsupported value: NaN"),
+            ("~: b", "unsupported map key of type: %!s(<nil>), key: <nil>, value: \"b\""),
+            ("a:\n  : b", "yaml: line 1: did not find expected key"),
+            ("{a: b}: c", "yaml: invalid map key: map[interface {}]interface {}{\"a\":\"b\"}"),
+            ("? [a, ~]\n: c", "yaml: invalid map key: []interface {}{\"a\", interface {}(nil)}"),
             ("a: |\n x\nb\n", "yaml: line 4: could not find expected ':'"),
         ] {
             assert_eq!(parse(text).unwrap_err(), error, "{text:?}");

@@ -76,10 +76,10 @@ impl FieldRef<'_> {
             _ if value.is_null() => !self.of().node().nullable && !self.of().node().lenient,
             _ if self.pointer => false,
             Presence::OmitEmpty => match value {
-                Value::Bool(b) => !b,
+                Value::Bool(b) => !b && !self.of().is_struct(),
                 Value::String(s) => s.is_empty() && !self.of().is_struct(),
                 Value::Number(n) => n.as_f64() == Some(0.0) && !self.of().is_struct(),
-                Value::Array(items) => items.is_empty(),
+                Value::Array(items) => items.is_empty() && !self.of().is_struct(),
                 Value::Object(map) => map.is_empty() && matches!(self.of().kind(), TypeKind::Map(_)),
                 Value::Null => true,
             },

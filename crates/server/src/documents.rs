@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use pawl_controllers::Catalogue;
-use pawl_discovery::{aggregated, legacy, openapi_v2, openapi_v3};
+use pawl_discovery::{Source, aggregated, legacy, openapi_v2, openapi_v3};
 use pawl_http::{Blob, Documents, Media};
-use pawl_kinds::{Kinds, Resource};
+use pawl_kinds::Resource;
 use pawl_meta::Status;
 use pawl_meta::object::Object;
 use pawl_registry::{Registry, Table};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 pub struct FromTable {
     registry: Arc<Registry>,
-    builtin: &'static Kinds,
+    source: Source,
     catalogue: Arc<Catalogue>,
     /// The address that clients are told to use.
     address: String,
@@ -31,8 +31,8 @@ struct Kept {
 }
 
 impl FromTable {
-    pub fn new(registry: Arc<Registry>, builtin: &'static Kinds, catalogue: Arc<Catalogue>, address: String) -> Self {
-        Self { registry, builtin, catalogue, address, kept: Mutex::default() }
+    pub fn new(registry: Arc<Registry>, source: Source, catalogue: Arc<Catalogue>, address: String) -> Self {
+        Self { registry, source, catalogue, address, kept: Mutex::default() }
     }
 
     /// A document of the present table, built unless it was asked for before.
@@ -130,20 +130,20 @@ impl Documents for FromTable {
     }
 
     fn openapi_v3_index(&self) -> Option<Blob> {
-        self.keep("v3", |resources| serde_json::to_vec(&openapi_v3::index(self.builtin, resources)).ok())
+        self.keep("v3", |resources| serde_json::to_vec(&openapi_v3::index(self.source, resources)).ok())
     }
 
     fn openapi_v3(&self, key: &str) -> Option<Blob> {
         let table = self.registry.table();
         let resources = resources(&table);
-        let Some(etag) = openapi_v3::hash(self.builtin, &resources, key) else {
+        let Some(etag) = openapi_v3::hash(self.source, &resources, key) else {
             self.lock().versions.remove(key);
             return None;
         };
         if let Some(blob) = self.lock().versions.get(key).filter(|blob| blob.etag == etag) {
             return Some(blob.clone());
         }
-        let bytes = openapi_v3::document(self.builtin, &resources, key)?;
+        let bytes = openapi_v3::document(self.source, &resources, key)?;
         let blob = Blob { etag, bytes: bytes.into() };
         self.lock().versions.insert(key.to_owned(), blob.clone());
         Some(blob)
@@ -151,9 +151,9 @@ impl Documents for FromTable {
 
     fn openapi_v2(&self, protobuf: bool) -> Option<Blob> {
         if protobuf {
-            self.keep("v2.pb", |resources| Some(openapi_v2::protobuf(self.builtin, resources)))
+            self.keep("v2.pb", |resources| Some(openapi_v2::protobuf(self.source, resources)))
         } else {
-            self.keep("v2", |resources| Some(openapi_v2::json(self.builtin, resources)))
+            self.keep("v2", |resources| Some(openapi_v2::json(self.source, resources)))
         }
     }
 }

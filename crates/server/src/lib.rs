@@ -15,6 +15,7 @@ mod error;
 pub mod flags;
 pub mod gates;
 mod guard;
+mod host;
 mod notify;
 mod parent;
 #[cfg(feature = "raw-store")]

@@ -72,7 +72,7 @@ async fn write(store: &Arc<dyn Kv>, key: Bytes, change: Change) -> Result<u64, p
             return store.revision().await;
         }
         let expect = present.map_or(Expect::Absent, |present| Expect::Revision(present.mod_revision));
-        let write = Write { key: key.clone(), expect, change: change.clone() };
+        let write = Write::new(key.clone(), expect, change.clone());
         if let Outcome::Applied { revision } = store.write(write).await? {
             return Ok(revision);
         }

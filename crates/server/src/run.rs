@@ -22,6 +22,7 @@ use crate::bootstrap::Places;
 use crate::certificates::Identity;
 use crate::documents::FromTable;
 use crate::encryption::Encryption;
+use crate::gates::Gates;
 use crate::roles;
 use crate::{
     Error, Settings, access, auditing, bootstrap, certificates, descriptors, encryption, guard, notify, parent, reload,
@@ -102,17 +103,19 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         metrics,
         check_encryption: encryption::checker(&registry, encryption.as_ref()),
     };
+    let source = pawl_discovery::Source { builtin, without: unlooked_at(&settings.gates) };
     let documents =
-        Box::new(FromTable::new(Arc::clone(&registry), builtin, Arc::clone(&catalogue), settings.advertised()));
+        Box::new(FromTable::new(Arc::clone(&registry), source, Arc::clone(&catalogue), settings.advertised()));
     let authorities =
         Authorities::from_pem(&identity.client_roots).map_err(|error| Error::Certificate(error.to_string()))?;
     let authorities = Arc::new(authorities);
     let access = access::build(&settings, &registry, authorizers, Arc::clone(&authorities))?;
     let api = Arc::new(Api::new(Arc::clone(&registry), access, documents, api_settings));
-    measure_custom(&api);
+    measure(&api, pawl_custom::metrics::collectors());
     let root_ca = Some(identity.serving_roots.clone());
     let options = pawl_controllers::Options { witness, root_ca, catalogue: Some(catalogue), ..Default::default() };
     let controllers = Controllers::start(Arc::clone(&registry), &settings.controllers, options).map_err(Error::Flag)?;
+    measure(&api, controllers.collectors());
     seed::apply(&registry, &seed).await?;
     if let Some(path) = &settings.write_kubeconfig {
         certificates::publish(&identity.kubeconfig, path)?;
@@ -155,7 +158,7 @@ fn open_store(settings: &Settings, directory: &Path) -> Result<Arc<dyn Kv>, Erro
 /// Where the server is found, as the objects that it starts with say it.
 fn places(settings: &Settings, identity: &Identity) -> Places {
     Places {
-        ip: settings.advertise,
+        ip: settings.endpoint,
         port: settings.port,
         service_ip: settings.service_ip(),
         service_range: format!("{}/{}", settings.service_range.0, settings.service_range.1),
@@ -211,11 +214,21 @@ fn health(store: &Arc<dyn Kv>, registry: &Arc<Registry>, lag: Vec<Lag>, encrypti
     checks.fold(health, |health, (name, check)| health.with_service(name, check))
 }
 
-/// Counts what is done with what users defined among everything else.
-fn measure_custom(api: &Api) {
-    for collector in pawl_custom::metrics::collectors() {
+/// Counts what others do among everything else.
+fn measure(api: &Api, collectors: Vec<Box<dyn prometheus::core::Collector>>) {
+    for collector in collectors {
         // Names are distinct, and every server has a registry of its own.
         let _ = api.metrics.registry().register(collector);
+    }
+}
+
+/// Parameters of queries that are not looked at.
+fn unlooked_at(gates: &Gates) -> &'static [&'static str] {
+    match (gates.enabled("ServerSideFieldValidation"), gates.enabled("InUseProtection")) {
+        (true, true) => &[],
+        (true, false) => &["ignoreLiens"],
+        (false, true) => &["fieldValidation"],
+        (false, false) => &["fieldValidation", "ignoreLiens"],
     }
 }
 

@@ -11,6 +11,7 @@ use crate::Error;
 use crate::auditing::Auditing;
 use crate::flags::Given;
 use crate::gates::Gates;
+use crate::host;
 
 /// A server's settings.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub struct Settings {
     pub address: IpAddr,
     pub port: u16,
     pub advertise: IpAddr,
+    /// Where the service `kubernetes` leads to.
+    pub endpoint: IpAddr,
     pub tls: Option<(PathBuf, PathBuf)>,
     /// Whether only the newest TLS is spoken.
     pub only_tls13: bool,
@@ -96,6 +99,11 @@ impl Settings {
             None if address.is_unspecified() => IpAddr::from([127, 0, 0, 1]),
             None => address,
         };
+        let is_said = given.get("advertise-address").is_some();
+        let endpoint = match host::can_be_endpoint(advertise) || is_said {
+            true => advertise,
+            false => host::address(address).unwrap_or(advertise),
+        };
         let gates = Gates::parse(&given.list("feature-gates").join(",")).map_err(|why| {
             flag(format!("invalid argument {:?} for \"--feature-gates\" flag: {why}", given.value("feature-gates")))
         })?;
@@ -124,6 +132,7 @@ impl Settings {
                 u16::try_from(n).map_err(|_| wrong())
             })?,
             advertise,
+            endpoint,
             tls: tls(path("tls-cert-file"), path("tls-private-key-file"))?,
             only_tls13: only_tls13(given.value("tls-min-version"))?,
             http2: !given.switch("disable-http2-serving").map_err(flag)?,

@@ -88,8 +88,18 @@ fn operations_that_do_not_fit_are_refused() {
 fn copies_are_bounded_in_size_and_depth() {
     let repeat = |operation: Value, n: usize| Value::Array(vec![operation; n]);
     let doubled = repeat(json!({"op": "copy", "from": "/list", "path": "/list/-"}), 30);
-    assert!(refuse(doubled).contains("exceeding the limit 3145728"));
-    let deepened = repeat(json!({"op": "copy", "from": "/data", "path": "/data/a"}), 500);
+    assert!(refuse(doubled).contains("exceeding the limit 25165824"), "lists of numbers take more memory than text");
+    let text = json!([
+        {"op": "add", "path": "/data/a", "value": "x".repeat(1 << 20)},
+        {"op": "copy", "from": "/data/a", "path": "/data/b"},
+        {"op": "copy", "from": "/data/a", "path": "/data/c"},
+        {"op": "copy", "from": "/data/a", "path": "/data/d"},
+    ]);
+    assert!(refuse(text).contains("exceeding the limit 3145728"));
+    let nested = (0..100).fold(json!({}), |inner, _| json!({"a": inner}));
+    let deepened =
+        (0..5).map(|n| json!({"op": "add", "path": format!("/data{}", "/a".repeat(n * 100 + 1)), "value": nested}));
+    let deepened = deepened.collect::<Value>();
     assert_eq!(refuse(deepened), "exceeded max depth");
 }
 

@@ -24,6 +24,13 @@ pub fn authorization_token(header: &str) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
+/// Whether a token is not taken for one because of the space before it, of which clients are told.
+pub fn is_padded(header: &str) -> bool {
+    let mut parts = header.trim().splitn(3, ' ');
+    let is_bearer = parts.next().is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer"));
+    is_bearer && parts.next() == Some("") && parts.next().is_some()
+}
+
 /// The token that a websocket client hides among its subprotocols, since browsers cannot set headers.
 pub fn websocket_token<'r>(headers: impl Iterator<Item = &'r str>) -> Result<Option<String>, &'static str> {
     const PREFIX: &str = "base64url.bearer.authorization.k8s.io.";

@@ -71,9 +71,19 @@ fn binding(index: &Index, authorizer: &dyn Authorizer, write: &Write<'_>) -> Res
     if authorizer.authorize(&bind).is_allowed() {
         return Ok(());
     }
+    if kind == "Role" && write.namespace.is_empty() {
+        return Err(Status::bad_request("Namespace parameter required."));
+    }
+    if name.is_empty() {
+        return Err(Status::bad_request("Name parameter required."));
+    }
+    if let Some(why) = pawl_meta::names::path_segment(name).first() {
+        return Err(Status::bad_request(format!("Name parameter invalid: {}: {why}", go::quote(name))));
+    }
+    // Upstream names the binding's resource here, and the role.
     let rules = index
         .role_rules(kind, name, write.namespace)
-        .ok_or_else(|| Status::not_found(&GroupResource::new(GROUP, resource), name))?;
+        .ok_or_else(|| Status::not_found(&GroupResource::new(GROUP, write.resource), name))?;
     confirm(index, write, &rules).map_err(|why| write.forbidden(&why))
 }
 
@@ -223,7 +233,20 @@ mod tests {
         assert_eq!(write("alice", "rolebindings", None, &bind("Role", "r")), Ok(()));
         assert!(write("alice", "rolebindings", None, &bind("ClusterRole", "all")).is_err());
         assert_eq!(write("bob", "rolebindings", None, &bind("Role", "anything")), Ok(()));
-        let gone = r#"roles.rbac.authorization.k8s.io "gone" not found"#;
-        assert_eq!(write("alice", "rolebindings", None, &bind("Role", "gone")), Err(gone.to_owned()));
+        for (resource, kind, name, why) in [
+            ("rolebindings", "Role", "gone", r#"rolebindings.rbac.authorization.k8s.io "gone" not found"#),
+            (
+                "clusterrolebindings",
+                "ClusterRole",
+                "gone",
+                r#"clusterrolebindings.rbac.authorization.k8s.io "gone" not found"#,
+            ),
+            ("clusterrolebindings", "Role", "gone", "Namespace parameter required."),
+            ("rolebindings", "Role", "", "Name parameter required."),
+            ("rolebindings", "Role", "a/b", r#"Name parameter invalid: "a/b": may not contain '/'"#),
+            ("rolebindings", "User", "", r#"unsupported role reference kind: "User""#),
+        ] {
+            assert_eq!(write("alice", resource, None, &bind(kind, name)), Err(why.to_owned()), "{kind} {name}");
+        }
     }
 }

@@ -24,6 +24,9 @@ pub enum AccessReview {
     SelfSubject,
 }
 
+/// How messages show metadata.
+pub type ShowMetadata<'a> = &'a dyn Fn(&Value) -> String;
+
 /// Answers whether somebody may do something. `namespace` is that of the request's path.
 pub fn review_access(
     kind: AccessReview,
@@ -31,9 +34,10 @@ pub fn review_access(
     asker: &User,
     namespace: &str,
     authorizer: &dyn Authorizer,
+    shown: ShowMetadata<'_>,
 ) -> Result<Value, Status> {
     let spec = review.get("spec").unwrap_or(&Value::Null);
-    let errors = validate(kind, review, spec);
+    let errors = validate(kind, review, spec, shown);
     if !errors.is_empty() {
         // Upstream asks an object that has lost its kind by then.
         let nameless = GroupKind { group: GROUP.to_owned(), kind: String::new() };
@@ -188,7 +192,7 @@ fn ignored(field: &str, wholly: bool) -> String {
     format!("spec.resourceAttributes.{field} {partially}ignored due to parse error")
 }
 
-fn validate(kind: AccessReview, review: &Value, spec: &Value) -> Errors {
+fn validate(kind: AccessReview, review: &Value, spec: &Value, shown: ShowMetadata<'_>) -> Errors {
     let mut errors = Errors::new();
     let (resource, path) = (given(spec, "resourceAttributes"), given(spec, "nonResourceAttributes"));
     match (resource, path) {
@@ -211,13 +215,13 @@ fn validate(kind: AccessReview, review: &Value, spec: &Value) -> Errors {
         validate_selectors(resource, &mut errors);
     }
     let local = kind == AccessReview::Local;
-    let metadata = review.metadata().into_iter().flatten();
+    let mut metadata = review.metadata().into_iter().flatten();
     let unexpected = |(field, value): (&String, &Value)| {
         !(field == "managedFields" || local && field == "namespace" || is_empty(value))
     };
-    if metadata.clone().any(unexpected) {
+    if metadata.any(unexpected) {
         let detail = if local { "must be empty except for namespace" } else { "must be empty" };
-        errors.invalid(&"metadata", Value::Object(metadata.map(|(k, v)| (k.clone(), v.clone())).collect()), detail);
+        errors.invalid_shown(&"metadata", review.get("metadata").map(shown).unwrap_or_default(), detail);
     }
     if local {
         let namespace = resource.map(|r| text(r, "namespace"));

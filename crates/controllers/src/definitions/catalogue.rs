@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use pawl_custom::prepare::{self, Gates};
-use pawl_custom::{Definition, Family, Refused, Settings, Survey, validate};
+use pawl_custom::{Definition, Family, InUse, Refused, Settings, Survey, plan, validate};
 use pawl_kinds::Resource;
-use pawl_meta::Status;
 use pawl_meta::object::{Meta, Object};
+use pawl_meta::{Status, time};
 use pawl_registry::{Registry, Served};
 use serde_json::{Value, json};
 
@@ -33,12 +33,28 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// Serves every definition that was established before. What is stored of them is there when this returns.
+    /// Serves every definition that was established before, and what would be now: a definition is served a moment before
+    /// that is written down, so objects may be stored of one whose status does not say so. What is stored of them is there
+    /// when this returns.
     pub async fn open(registry: Arc<Registry>, settings: Settings) -> Result<Self, Status> {
         let catalogue = Self { registry, settings, served: Mutex::default(), read: Mutex::default() };
         let stored = catalogue.home().map(|home| home.stored.cache.objects()).unwrap_or_default();
-        let found = stored.values().filter_map(|entry| Some(Definition::read(&object(entry)?)));
-        let established = found.filter(|definition| definition.established);
+        let mut definitions: HashMap<String, Definition> = HashMap::with_capacity(stored.len());
+        let mut waiting = Vec::new();
+        for found in stored.values().filter_map(|entry| object(entry)) {
+            let definition = Definition::read(&found);
+            if !definition.established && !found.is_deleting() {
+                waiting.push(found);
+            }
+            definitions.insert(definition.name.clone(), definition);
+        }
+        for mut found in waiting {
+            let group = Definition::read(&found).group;
+            let in_use = InUse::of(definitions.values().filter(|other| other.group == group));
+            plan::install(&mut found, &in_use, &time::now());
+            definitions.insert(found.name().to_owned(), Definition::read(&found));
+        }
+        let established = definitions.into_values().filter(|definition| definition.established);
         let families: Vec<Arc<Family>> = established.map(|found| Arc::new(Family::new(found, None))).collect();
         let resources = families.iter().flat_map(|family| catalogue.resources(family)).collect();
         catalogue.registry.exchange(&[], resources).await?;

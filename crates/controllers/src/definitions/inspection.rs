@@ -60,10 +60,16 @@ async fn inspect(actor: &Actor, catalogue: &Catalogue, name: &str) -> Result<(),
         tokio::time::sleep(started.elapsed() * REST).await;
     }
     report(actor, catalogue, name, &invalid.survey(catalogue, &family, &served)).await?;
+    if invalid.keys.is_empty() {
+        return Ok(());
+    }
     let mut follower = Follower::new(Arc::clone(&actor.registry), Arc::clone(&served));
-    while !invalid.keys.is_empty() {
-        let count = invalid.keys.len();
-        for change in follower.next().await {
+    let mut changes = follower.first().await;
+    // Some of them may have gone since they were looked at: nobody will tell of those.
+    invalid.keys.retain(|key| served.stored.cache.get(key).is_some());
+    let mut told = None;
+    loop {
+        for change in changes {
             match change {
                 Change::Seen(entry) if invalid.keys.contains(&entry.key) => invalid.look(catalogue, &family, &entry),
                 Change::Seen(_) => {}
@@ -72,12 +78,16 @@ async fn inspect(actor: &Actor, catalogue: &Catalogue, name: &str) -> Result<(),
                 }
             }
         }
-        if invalid.keys.len() != count {
+        if told != Some(invalid.keys.len()) {
             tokio::time::sleep(GATHER).await;
             report(actor, catalogue, name, &invalid.survey(catalogue, &family, &served)).await?;
+            told = Some(invalid.keys.len());
         }
+        if invalid.keys.is_empty() {
+            return Ok(());
+        }
+        changes = follower.next().await;
     }
-    Ok(())
 }
 
 /// The objects that are refused, by key.

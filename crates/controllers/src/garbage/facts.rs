@@ -15,8 +15,8 @@ pub type Uid = Arc<str>;
 pub struct Identity {
     pub api_version: Arc<str>,
     pub kind: Arc<str>,
-    pub namespace: Arc<str>,
-    pub name: Arc<str>,
+    /// `namespace/name`, or the name of a cluster-scoped object: as the caches have it, and the same memory.
+    pub key: Arc<str>,
 }
 
 impl Identity {
@@ -24,8 +24,26 @@ impl Identity {
         Self {
             api_version: Arc::clone(&served.stored_version),
             kind: Arc::clone(&served.kind),
-            namespace: entry.namespace().into(),
-            name: entry.name().into(),
+            key: Arc::clone(&entry.key),
+        }
+    }
+
+    pub fn namespace(&self) -> &str {
+        self.key.split_once('/').map_or("", |(namespace, _)| namespace)
+    }
+
+    pub fn name(&self) -> &str {
+        self.key.split_once('/').map_or(&*self.key, |(_, name)| name)
+    }
+
+    /// The object as events name it.
+    pub fn about(&self, uid: &Uid) -> About {
+        About {
+            api_version: Arc::clone(&self.api_version),
+            kind: Arc::clone(&self.kind),
+            namespace: self.namespace().into(),
+            name: self.name().into(),
+            uid: Arc::clone(uid),
         }
     }
 }
@@ -56,8 +74,8 @@ pub struct Facts {
     pub uid: Uid,
     pub identity: Identity,
     pub revision: u64,
-    pub owners: Vec<Owner>,
-    pub liens: Vec<String>,
+    pub owners: Box<[Owner]>,
+    pub liens: Box<[String]>,
     pub deleting: bool,
     /// It has the finalizer `foregroundDeletion`.
     pub foreground: bool,
@@ -80,15 +98,14 @@ impl Facts {
             foreground: has(pawl_deletion::FOREGROUND),
             orphan: has(pawl_deletion::ORPHAN),
             uid: metadata.uid,
-            owners: metadata.owner_references.unwrap_or_default(),
-            liens: metadata.liens.unwrap_or_default(),
+            owners: metadata.owner_references.unwrap_or_default().into(),
+            liens: metadata.liens.unwrap_or_default().into(),
         })
     }
 
     /// The object as events name it.
     pub fn about(&self) -> About {
-        let Identity { api_version, kind, namespace, name } = self.identity.clone();
-        About { api_version, kind, namespace, name, uid: self.uid.clone() }
+        self.identity.about(&self.uid)
     }
 
     /// It is being deleted and waits for its dependents to go.

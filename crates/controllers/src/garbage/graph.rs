@@ -9,7 +9,8 @@ use super::facts::{Facts, Identity, Uid};
 
 #[derive(Debug, Default)]
 pub struct Graph {
-    objects: HashMap<Uid, Facts>,
+    /// Boxed: there is one for every object that is stored, and a table has room for more than it holds.
+    objects: HashMap<Uid, Box<Facts>>,
     /// The dependents of each owner that somebody references, seen or not.
     dependents: HashMap<Uid, HashSet<Uid>>,
 }
@@ -34,7 +35,7 @@ impl Graph {
         if before.is_some_and(|b| b.revision >= facts.revision) {
             return Vec::new();
         }
-        let before = self.objects.insert(uid.clone(), facts.clone());
+        let before = self.objects.insert(uid.clone(), Box::new(facts.clone()));
         let mut work = Vec::new();
         if let Some(before) = &before {
             for owner in &before.owners {
@@ -50,16 +51,16 @@ impl Graph {
         for owner in &facts.owners {
             self.dependents.entry(owner.uid.clone()).or_default().insert(uid.clone());
         }
-        if self.concerns_itself(&facts, before.as_ref()) {
+        if self.concerns_itself(&facts, before.as_deref()) {
             work.push(uid.clone());
         }
-        if facts.waits_for_dependents() && !before.as_ref().is_some_and(Facts::waits_for_dependents) {
+        if facts.waits_for_dependents() && !before.as_deref().is_some_and(Facts::waits_for_dependents) {
             work.push(uid.clone());
             work.extend(self.dependents(&uid));
             // An owner that waits may now wait for itself.
             work.extend(facts.owners.iter().map(|o| o.uid.clone()).filter(|o| self.is_waiting(o)));
         }
-        if facts.orphans_dependents() && !before.as_ref().is_some_and(Facts::orphans_dependents) {
+        if facts.orphans_dependents() && !before.as_deref().is_some_and(Facts::orphans_dependents) {
             work.push(uid);
         }
         work
@@ -85,7 +86,7 @@ impl Graph {
     }
 
     pub fn view(&self, uid: &Uid) -> Option<View> {
-        let facts = self.objects.get(uid)?.clone();
+        let facts = Facts::clone(self.objects.get(uid)?);
         let waits = facts.waits_for_dependents();
         let blocked = waits && self.blocking(uid).next().is_some();
         Some(View {
@@ -123,9 +124,9 @@ impl Graph {
                     // A reference that does not name what was seen may name nothing at all.
                     Some(seen) => {
                         let at = &seen.identity;
-                        let here = at.namespace.is_empty() || at.namespace == facts.identity.namespace;
+                        let here = at.namespace().is_empty() || at.namespace() == facts.identity.namespace();
                         let named =
-                            at.api_version == owner.api_version && at.kind == owner.kind && at.name == owner.name;
+                            at.api_version == owner.api_version && at.kind == owner.kind && at.name() == &*owner.name;
                         !here || !named || seen.waits_for_dependents()
                     }
                 }
@@ -133,7 +134,7 @@ impl Graph {
     }
 
     fn is_waiting(&self, uid: &Uid) -> bool {
-        self.objects.get(uid).is_some_and(Facts::waits_for_dependents)
+        self.objects.get(uid).is_some_and(|facts| facts.waits_for_dependents())
     }
 
     /// The dependents that block the deletion of an object; nobody blocks their own.
@@ -141,7 +142,7 @@ impl Graph {
         let dependents = self.dependents.get(uid).into_iter().flatten();
         dependents
             .filter(move |d| *d != uid)
-            .filter_map(|d| self.objects.get(d))
+            .filter_map(|d| self.objects.get(d).map(|facts| &**facts))
             .filter(move |facts| facts.references(uid).any(|o| o.blocks))
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pawl_registry::Served;
 use serde_json::{Value, json};
 
-use super::content::Content;
+use super::content::{Content, Thing};
 
 /// A condition as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +93,12 @@ fn failures(content: &Content, errors: &[String]) -> Vec<String> {
     }
     let mut texts: Vec<String> = errors.to_vec();
     texts.extend(held.iter().map(|(resource, names)| format!("{resource} held by liens: {}", named(names))));
+    let awaited = |thing: &Thing| {
+        let who = thing.awaits.as_ref()?;
+        let resource = thing.served.resource.group_resource();
+        Some(format!("{resource} {:?} used by {} {:?}, which is going", thing.name, who.user.kind(), who.key))
+    };
+    texts.extend(content.things.iter().filter_map(awaited));
     texts
         .extend(unreadable.iter().map(|(resource, names)| format!("{resource} that cannot be read: {}", named(names))));
     texts.sort();
@@ -138,7 +144,6 @@ fn resource(served: &Served) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::content::Thing;
     use super::*;
     use std::sync::Arc;
 
@@ -152,7 +157,10 @@ mod tests {
             deleting: liens.is_empty(),
             liens: own(liens),
             finalizers: own(finalizers),
-            uses: Vec::new(),
+            target: None,
+            uses: Arc::default(),
+            in_use: false,
+            awaits: None,
         }
     }
 

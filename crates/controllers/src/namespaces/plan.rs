@@ -2,11 +2,12 @@
 //!
 //! Pods first, and nothing else while a pod is on its way out. Then what no lien holds, but not what a pod that is held
 //! still uses. What liens hold waits for their release; when nothing moves for a while it goes in spite of them, again
-//! pods first.
+//! pods first. That something used by what is going by itself waits for it is no standstill.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
+use pawl_usage::Target;
 use tokio::time::Instant;
 
 use super::content::Thing;
@@ -43,12 +44,9 @@ pub fn plan(content: &[Thing], stalled: bool) -> Round {
             Round::Wait { held: !held_pods.is_empty() }
         };
     }
-    let used: HashSet<(&str, &str)> =
-        content.iter().flat_map(|pod| pod.uses.iter().map(|(plural, name)| (*plural, name.as_str()))).collect();
-    let is_used = |thing: &Thing| {
-        let facts = &thing.served.resource.facts;
-        used.contains(&(facts.plural.as_str(), thing.name.as_str()))
-    };
+    let used: HashSet<&Target> =
+        content.iter().flat_map(|pod| pod.uses.targets.iter().map(|(target, _)| target)).collect();
+    let is_used = |thing: &Thing| thing.target.as_ref().is_some_and(|target| used.contains(target));
     let free = pick(&|thing| thing.is_free() && !is_used(thing));
     if !free.is_empty() {
         return go(free, false);
@@ -91,6 +89,9 @@ impl Progress {
                 self.moved = now;
             }
         }
+        if content.iter().any(|thing| thing.awaits.is_some()) {
+            self.moved = now;
+        }
         now.saturating_duration_since(self.moved)
     }
 }
@@ -98,9 +99,17 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pawl_usage::{Used, User, Uses, Who};
+    use serde_json::json;
     use std::sync::Arc;
 
-    /// Reads content from words: `pod:name`, `secret:name`, with `+lien`, `+deleting`, `+finalizer`, `+uses=name`.
+    fn pod_with(secret: &str) -> Arc<Uses> {
+        let pod = json!({"metadata": {"namespace": "n"}, "spec": {"volumes": [{"secret": {"secretName": secret}}]}});
+        Uses::of(User::Pod, pod.as_object().unwrap())
+    }
+
+    /// Reads content from words: `pod:name`, `secret:name`, with `+lien`, `+used`, `+deleting`,
+    /// `+finalizer`, `+uses=name`, `+awaits=volume`.
     fn content(text: &str) -> Vec<Thing> {
         let table = pawl_registry::Table::new(pawl_kinds::builtin(), 1);
         text.split_whitespace()
@@ -115,11 +124,18 @@ mod tests {
                     deleting: false,
                     liens: Vec::new(),
                     finalizers: Vec::new(),
-                    uses: Vec::new(),
+                    target: Used::of("", &format!("{kind}s")).map(|used| Target::new(used, "n", name)),
+                    uses: Arc::default(),
+                    in_use: false,
+                    awaits: None,
                 };
                 for part in parts {
                     match part.split_once('=') {
-                        Some(("uses", secret)) => thing.uses.push(("secrets", secret.to_owned())),
+                        Some(("uses", secret)) => thing.uses = pod_with(secret),
+                        Some(("awaits", volume)) => {
+                            thing.awaits = Some(Who { user: User::Volume, key: volume.into() });
+                        }
+                        _ if part == "used" => thing.in_use = true,
                         _ if part == "lien" => thing.liens.push("a.b/c".to_owned()),
                         _ if part == "finalizer" => thing.finalizers.push("a.b/c".to_owned()),
                         _ => thing.deleting = true,
@@ -171,6 +187,24 @@ mod tests {
         check("secret:s+lien configmap:c+deleting", true, "delete in spite of liens s");
         check("pod:p+lien+uses=s secret:s secret:t+lien", true, "delete in spite of liens p");
         check("pod:p+lien pod:q+deleting", true, "delete in spite of liens p");
+    }
+
+    #[test]
+    fn what_is_used_is_held_before_its_lien_is_there() {
+        check("secret:s+used configmap:c", false, "delete c");
+        check("secret:s+used", false, "wait for liens");
+        check("secret:s+used", true, "delete in spite of liens s");
+    }
+
+    #[test]
+    fn to_wait_for_what_is_going_is_no_standstill() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut progress = Progress::new(start);
+        for seconds in [1, 30, 61] {
+            assert_eq!(progress.watch(&content("secret:s+lien+awaits=pv"), at(seconds)).as_secs(), 0);
+        }
+        assert_eq!(progress.watch(&content("secret:s+lien"), at(65)).as_secs(), 4);
     }
 
     #[test]

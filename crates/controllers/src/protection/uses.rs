@@ -1,6 +1,7 @@
 //! Who uses a claim, a volume or a class.
 
 use pawl_meta::object::{Meta, Object, at};
+use pawl_usage::{Path, Used, User, references};
 use serde_json::Value;
 
 /// A claim that a pod names.
@@ -12,16 +13,14 @@ pub struct Claimed {
 }
 
 pub fn claims_of(pod: &Object) -> Vec<Claimed> {
-    let volumes = at(pod, "spec.volumes").and_then(Value::as_array);
-    let claimed = |volume: &Value| {
-        if let Some(name) = volume.pointer("/persistentVolumeClaim/claimName").and_then(Value::as_str) {
-            return Some(Claimed { name: name.to_owned(), ephemeral: false });
+    let mut claims = Vec::new();
+    references(User::Pod, pod, &mut |reference| {
+        if reference.used == Used::Claim {
+            let ephemeral = matches!(reference.at, Path::Field(_, "ephemeral"));
+            claims.push(Claimed { name: reference.name.to_owned(), ephemeral });
         }
-        volume.get("ephemeral")?;
-        let volume = volume.get("name").and_then(Value::as_str).unwrap_or_default();
-        Some(Claimed { name: format!("{}-{volume}", pod.name()), ephemeral: true })
-    };
-    volumes.into_iter().flatten().filter_map(claimed).collect()
+    });
+    claims
 }
 
 /// Whether a pod keeps a claim from being deleted. A pod that no node has yet can still be kept from starting.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::UsedBy;
 
 const NOW: i64 = 1_700_000_000;
 
@@ -13,7 +14,16 @@ fn options(value: Value) -> DeleteOptions {
 fn judge_it(target: Value, opts: Value, traits: Traits, liens_hold: bool) -> Verdict {
     let resource = GroupResource::new("", "configmaps");
     let (target, options) = (object(target), options(opts));
-    let deletion = Deletion { resource: &resource, kind: "ConfigMap", options: &options, traits, liens_hold, now: NOW };
+    let deletion = Deletion {
+        resource: &resource,
+        kind: "ConfigMap",
+        kind_group: "",
+        options: &options,
+        traits,
+        in_use: None,
+        liens_hold,
+        now: NOW,
+    };
     let verdict = judge(&deletion, target.clone());
     if let Verdict::Remove { object, changed } = &verdict {
         assert_eq!(*changed, *object != target);
@@ -130,6 +140,10 @@ fn a_grace_period_must_end_at_a_time_that_can_be_told() {
 
 #[test]
 fn some_kinds_leave_their_dependents_behind() {
+    let traits = Traits { uncollected: true, ..Traits::default() };
+    let orphaning = json!({"propagationPolicy": "Orphan"});
+    let event = json!({"metadata": {"name": "e"}});
+    assert_eq!(told(judge_it(event, orphaning, traits, true)), "remove grace=- finalizers=[]");
     let traits = Traits { orphans: true, ..Traits::default() };
     let told_of = |target: Value, opts: Value| told(judge_it(target, opts, traits, true));
     let plain = json!({"metadata": {"name": "c"}});
@@ -148,4 +162,56 @@ fn spec_finalizers_hold_a_namespace() {
     assert_eq!(told(judge_it(held, json!({}), traits, true)), "mark grace=- finalizers=[]");
     let done = object(json!({"metadata": {"name": "n", "deletionTimestamp": "2023-11-14T22:13:20Z"}, "spec": {}}));
     assert!(completes(&done, traits));
+}
+
+#[test]
+fn what_is_used_is_kept_like_what_liens_hold() {
+    let refused = |liens: Value, in_use: &InUse, options: Value| {
+        let (resource, options) =
+            (GroupResource::new("", "secrets"), DeleteOptions::read(options.as_object().unwrap()));
+        let deletion = Deletion {
+            resource: &resource,
+            kind: "Secret",
+            kind_group: "",
+            options: &options.unwrap(),
+            traits: Traits::default(),
+            in_use: Some(in_use),
+            liens_hold: true,
+            now: NOW,
+        };
+        let object = json!({"metadata": {"name": "db", "liens": liens}});
+        match judge(&deletion, object.as_object().unwrap().clone()) {
+            Verdict::Refuse(status) => {
+                assert!(is_held(&status), "{status}");
+                let causes = status.details.unwrap().causes;
+                let causes = causes.iter().map(|c| format!("{} {} {}", c.reason, c.field, c.message)).collect();
+                Some((status.message.split_once(": ").unwrap().1.to_owned(), causes))
+            }
+            _ => None,
+        }
+    };
+    let user = |kind: &str, namespace: &str, name: &str, fields: &[&str]| UsedBy {
+        kind: kind.to_owned(),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        fields: fields.iter().map(|field| (*field).to_owned()).collect(),
+    };
+    let in_use = InUse {
+        users: vec![user("Pod", "n", "web", &["spec.a", "spec.b"]), user("PersistentVolume", "", "pv", &[])],
+        others: 0,
+    };
+    let users = "InUse spec.a used by Pod \"n/web\" in spec.a|InUse spec.b used by Pod \"n/web\" in spec.b|\
+                 InUse  perhaps used by PersistentVolume \"pv\", which cannot be read";
+    let (message, causes): (String, Vec<String>) = refused(json!([]), &in_use, json!({})).unwrap();
+    assert_eq!(message, "the object is used by Pod \"n/web\", PersistentVolume \"pv\"");
+    assert_eq!(causes.join("|"), users);
+    let (message, causes) = refused(json!(["a.b/c"]), &in_use, json!({})).unwrap();
+    let by_lien = "the object is held by liens: \"a.b/c\"; it is used by Pod \"n/web\", PersistentVolume \"pv\"";
+    assert_eq!(message, by_lien);
+    assert_eq!(causes.join("|"), format!("LienHeld metadata.liens held by lien \"a.b/c\"|{users}"));
+    assert_eq!(refused(json!([]), &in_use, json!({"ignoreLiens": true})), None);
+    let hidden = InUse { users: Vec::new(), others: 2 };
+    let (message, causes) = refused(json!([]), &hidden, json!({})).unwrap();
+    assert_eq!(message, "the object is used by 2 objects that you may not read");
+    assert_eq!(causes, ["InUse  used by 2 objects that are not named here"]);
 }

@@ -4,7 +4,7 @@ use http::Response;
 use pawl_meta::Status;
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_registry::{ApiKind, Sent};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::update::sent;
 use crate::api::{Api, Call};
@@ -18,9 +18,9 @@ pub(crate) async fn answer(api: &Api, call: &mut Call) -> Result<Response<Body>,
     let table = api.registry.table();
     let pods = table.preferred("", "pods").ok_or_else(Status::no_such_resource)?;
     let sent = sent(call, &body, options.field_validation)?;
-    let mut binding = decode(api, call, &ApiKind::BINDING, sent)?;
+    let binding = decode(api, call, &ApiKind::BINDING, sent)?;
     if call.info.resource == "pods" {
-        check_name(call, &mut binding, "Binding")?;
+        check_name(call, &binding, "Binding")?;
     }
     if binding.name().is_empty() {
         return Err(Status::bad_request("Name parameter required."));
@@ -42,11 +42,8 @@ pub(super) fn decode(api: &Api, call: &Call, kind: &ApiKind, sent: Sent<'_>) -> 
     Ok(object)
 }
 
-/// The name in the body must be the pod's; without one it is.
-pub(super) fn check_name(call: &Call, object: &mut Object, kind: &str) -> Result<(), Status> {
-    if object.name().is_empty() {
-        metadata_mut(object).insert("name".to_owned(), Value::from(call.info.name.as_str()));
-    }
+/// The name in the body must be the pod's.
+pub(super) fn check_name(call: &Call, object: &Object, kind: &str) -> Result<(), Status> {
     if object.name() != call.info.name {
         return Err(Status::bad_request(format!("name in URL does not match name in {kind} object")));
     }

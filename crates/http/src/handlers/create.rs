@@ -22,7 +22,7 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
     call.cx.dry_run = options.dry_run;
     call.cx.manager = manager(call, &options.field_manager);
     let object = api.registry.decode(&call.cx, served, sent)?;
-    let request = CreateRequest { namespace: call.info.namespace.clone(), object, tracked: false };
+    let request = CreateRequest::posted(call.info.namespace.clone(), object);
     let entry = api.registry.create(&call.cx, served, request).await?;
     api.metrics.validated(options.directive(), started);
     api.object(call, served, &entry, 201)

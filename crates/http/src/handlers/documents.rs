@@ -75,10 +75,11 @@ fn discovery(api: &Api, call: &Call, path: &str) -> Result<Option<Response<Body>
         return Ok(Some(found.unwrap_or_else(|| respond::bare(404))));
     }
     let Some(document) = api.documents.discovery(path) else { return Ok(None) };
-    // What cannot be had is said as for objects.
-    match negotiation::negotiate(&call.headers, None) {
+    let is_index = path.strip_prefix("/apis").is_some_and(|rest| rest.matches('/').count() < 2);
+    match negotiation::negotiate_document(&call.headers, is_index) {
+        Ok(media) => Ok(Some(call.document_in(media, &document))),
         Err(status) if path != "/" => Err(status),
-        _ => Ok(Some(call.document(&document))),
+        Err(_) => Ok(Some(call.document(&document))),
     }
 }
 

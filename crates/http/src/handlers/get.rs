@@ -12,6 +12,7 @@ use crate::options;
 use crate::render::IncludeObject;
 
 pub(crate) async fn answer(api: &Api, served: &Served, call: &Call) -> Result<Response<Body>, Status> {
+    options::check_export(&call.query)?;
     let version = options::get_version(call)?;
     if call.accepted.form == Form::Table {
         IncludeObject::check(call.query.get("includeObject"))?;

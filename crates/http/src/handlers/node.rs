@@ -30,7 +30,7 @@ pub(super) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Resu
         }
         let node = at(&object, "spec.nodeName").and_then(Value::as_str).unwrap_or_default();
         if node.is_empty() && subresource == "log" {
-            return Ok(respond::with(200, "text/plain", Body::Empty));
+            return Ok(respond::bare(204));
         }
         if node.is_empty() {
             return Err(Status::bad_request(format!("pod {name} does not have a host assigned")));

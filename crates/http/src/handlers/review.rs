@@ -6,7 +6,7 @@ use http::Response;
 use pawl_auth::authn::{BoundKind, bound_reference};
 use pawl_auth::reviews::{AccessReview, review_access, review_rules, review_self, review_token};
 use pawl_meta::object::Meta;
-use pawl_meta::{Errors, Status};
+use pawl_meta::{Errors, FieldPath, GroupKind, Status};
 use pawl_registry::{ApiKind, Served};
 use serde_json::{Value, json};
 
@@ -29,7 +29,11 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
     api.registry.settle_review(&call.cx, served, &call.info.namespace, &mut object)?;
     let review = Value::Object(object);
     let (user, namespace) = (&call.cx.user, call.info.namespace.as_str());
-    let access = |kind| review_access(kind, &review, user, namespace, &*api.access.chain);
+    let shown = |metadata: &Value| {
+        let of = pawl_registry::api_type("meta.v1.ObjectMeta");
+        of.map_or_else(|| metadata.to_string(), |of| of.print(metadata))
+    };
+    let access = |kind| review_access(kind, &review, user, namespace, &*api.access.chain, &shown);
     let answered = match served.resource.facts.plural.as_str() {
         "subjectaccessreviews" => access(AccessReview::Subject)?,
         "localsubjectaccessreviews" => access(AccessReview::Local)?,
@@ -51,16 +55,15 @@ pub(crate) async fn token(api: &Api, served: &Arc<Served>, call: &mut Call) -> R
     let options = WriteOptions::read(api, call, "CreateOptions")?;
     let sent = sent(call, &body, options.field_validation)?;
     let mut request = Value::Object(api.registry.decode_as(&call.cx, &ApiKind::TOKEN_REQUEST, sent)?);
+    name_request(&mut request, call)?;
     let account = api.registry.get(served, &call.info.namespace, &call.info.name, None).await?;
     let account = account.readable().map(|r| r.object(account.revision)).unwrap_or_default();
-    name_request(&mut request, call)?;
     if let Some(Value::Object(request)) = Some(&mut request) {
         pawl_registry::set_defaults("authentication.v1.TokenRequest", request);
         let mut errors = Errors::new();
         pawl_registry::validate("authentication.v1.TokenRequest", "TokenRequest", request, &mut errors);
         if !errors.is_empty() {
-            let kind = pawl_meta::GroupKind { group: "authentication.k8s.io".into(), kind: "TokenRequest".into() };
-            return Err(Status::invalid(&kind, "", &errors));
+            return Err(Status::invalid(&token_request(), "", &errors));
         }
     }
     let fetch = |resource: &'static str, namespace: String, name: String| async move {
@@ -94,19 +97,23 @@ pub(crate) async fn token(api: &Api, served: &Arc<Served>, call: &mut Call) -> R
     call.reply(201, object)
 }
 
+fn token_request() -> GroupKind {
+    GroupKind { group: "authentication.k8s.io".to_owned(), kind: "TokenRequest".to_owned() }
+}
+
 /// The account in the body must be the one in the URL.
 fn name_request(request: &mut Value, call: &Call) -> Result<(), Status> {
-    let (name, namespace) = (request.name().to_owned(), request.namespace().to_owned());
-    if !name.is_empty() && name != call.info.name {
-        return Err(Status::bad_request(format!(
-            "the name of the object ({name}) does not match the name on the URL ({})",
-            call.info.name
-        )));
-    }
+    let mut errors = Errors::new();
+    let (name, namespace) = (request.name(), request.namespace());
     if !namespace.is_empty() && namespace != call.info.namespace {
         return Err(Status::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
+    }
+    if !name.is_empty() && name != call.info.name {
+        let at = FieldPath::of("metadata").child("name");
+        errors.invalid(&at, name, "must match the service account name if specified");
+        return Err(Status::invalid(&token_request(), &call.info.name, &errors));
     }
     set(request, &["metadata", "name"], json!(call.info.name));
     set(request, &["metadata", "namespace"], json!(call.info.namespace));

@@ -22,6 +22,7 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
     let creates = served.resource.facts.put_creates && call.info.subresource.is_empty();
     let create_refused = creates.then(|| api.access.may(&call.cx.user, "create", &call.info).err()).flatten();
     let request = UpdateRequest {
+        guards: Vec::new(),
         namespace: &call.info.namespace,
         name: &call.info.name,
         subresource: &call.info.subresource,

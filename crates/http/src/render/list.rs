@@ -95,7 +95,7 @@ fn table_of(
     accepted: Accepted,
     include: IncludeObject,
 ) -> Box<dyn Iterator<Item = Vec<u8>> + Send> {
-    let frame = Value::Object(table::frame(served, table::Meta::of_page(&page), accepted));
+    let frame = Value::Object(table::frame(served.resource.behaviour.columns(), table::Meta::of_page(&page), accepted));
     let entries = table::arranged(served, page.entries);
     if entries.is_empty() {
         return Box::new(std::iter::once(document(&frame, accepted).0.to_vec()));

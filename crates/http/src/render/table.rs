@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pawl_meta::Status;
-use pawl_registry::{Entry, Page, Readable, Served};
+use pawl_registry::{Columns, Entry, Page, Readable, Served};
 use serde_json::{Map, Value, json};
 
 use crate::negotiation::Accepted;
@@ -37,6 +37,28 @@ impl IncludeObject {
     }
 }
 
+/// The table of a document that is no object of a resource.
+pub(crate) fn of_document(
+    columns: &dyn Columns,
+    document: &Value,
+    accepted: Accepted,
+    include: IncludeObject,
+) -> Map<String, Value> {
+    let metadata = document.get("metadata").cloned().unwrap_or_else(|| json!({}));
+    let version = metadata.get("resourceVersion").and_then(Value::as_str).map(str::to_owned);
+    let shown = match include {
+        IncludeObject::None => Value::Null,
+        IncludeObject::Object => document.clone(),
+        IncludeObject::Metadata => {
+            json!({"kind": "PartialObjectMetadata", "apiVersion": accepted.meta_version(), "metadata": metadata})
+        }
+    };
+    let row = json!({"cells": columns.row(document, pawl_meta::time::unix_now()), "object": shown});
+    let mut table = frame(columns, Meta { resource_version: version, ..Meta::default() }, accepted);
+    table.insert("rows".to_owned(), json!([row]));
+    table
+}
+
 /// The list metadata of a table.
 #[derive(Default)]
 pub(crate) struct Meta {
@@ -68,11 +90,8 @@ impl Meta {
 }
 
 /// A table without its rows.
-pub(crate) fn frame(served: &Served, meta: Meta, accepted: Accepted) -> Map<String, Value> {
-    let definitions: Vec<Value> = served
-        .resource
-        .behaviour
-        .columns()
+pub(crate) fn frame(columns: &dyn Columns, meta: Meta, accepted: Accepted) -> Map<String, Value> {
+    let definitions: Vec<Value> = columns
         .definitions()
         .iter()
         .map(|c| {
@@ -82,7 +101,7 @@ pub(crate) fn frame(served: &Served, meta: Meta, accepted: Accepted) -> Map<Stri
         .collect();
     let api_version = if accepted.beta { "meta.k8s.io/v1beta1" } else { "meta.k8s.io/v1" };
     // An empty table of a kind without columns of its own has no rows at all, as upstream's.
-    let rows = if served.resource.behaviour.columns().is_fallback() { Value::Null } else { json!([]) };
+    let rows = if columns.is_fallback() { Value::Null } else { json!([]) };
     Map::from_iter([
         ("kind".to_owned(), json!("Table")),
         ("apiVersion".to_owned(), json!(api_version)),
@@ -143,7 +162,7 @@ pub(crate) fn single(
     accepted: Accepted,
     include: IncludeObject,
 ) -> Map<String, Value> {
-    let mut table = frame(served, Meta::of(entry), accepted);
+    let mut table = frame(served.resource.behaviour.columns(), Meta::of(entry), accepted);
     table.insert("rows".to_owned(), Value::Array(vec![row(served, entry, readable, accepted, include)]));
     table
 }

@@ -109,6 +109,11 @@ fn template(object: &Object) -> Option<&Value> {
     read::map(object, "spec").and_then(|spec| spec.get("template"))
 }
 
+/// A new status leaves it as it was.
+pub fn daemon_set_same_generation(new: &mut Object, old: &Object) {
+    set_template_generation(new, template_generation(old));
+}
+
 /// Every other template counts one more.
 pub fn daemon_set_next_generation(new: &mut Object, old: &Object) {
     let changed = !equal(template(new), template(old));

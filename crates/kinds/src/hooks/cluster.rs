@@ -8,8 +8,8 @@ use pawl_meta::read;
 use pawl_rules::{Check, Errors, FieldPath, formats};
 use serde_json::{Value, json};
 
-use super::quantities;
 use super::report::each;
+use super::{dumped, quantities};
 
 /// The label that lets selectors find a namespace by its name.
 pub fn namespace_name_label(object: &mut Object) {
@@ -97,8 +97,8 @@ pub fn node_taints(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &
             }
         }
         if !seen.insert((effect, key)) {
-            let shown = json!({"Key": key, "Value": value, "Effect": effect, "TimeAdded": taint.get("timeAdded")});
-            errors.duplicate_because(&at, shown, "taints must be unique by key and effect pair");
+            let shown = dumped("core.v1.Taint", taint);
+            errors.duplicate_shown(&at, shown, "taints must be unique by key and effect pair");
         }
     }
 }
@@ -201,8 +201,8 @@ pub fn node_addresses(_cx: &Check<'_>, new: &Object, _old: &Object, path: &Field
     for (index, address) in read::objects(status, "addresses") {
         let key = (read::text(address, "type"), read::text(address, "address"));
         if !seen.insert(key) {
-            let shown = json!({"Type": key.0, "Address": key.1});
-            errors.duplicate(&path.child("status").child("addresses").index(index), shown);
+            let shown = dumped("core.v1.NodeAddress", address);
+            errors.duplicate_shown(&path.child("status").child("addresses").index(index), shown, "");
         }
     }
 }

@@ -2,10 +2,11 @@
 //! reporter and an action. An event has the shape that core gives it, whatever way it came.
 
 use pawl_meta::object::Object;
-use pawl_meta::read;
+use pawl_meta::{go, read};
 use pawl_rules::{Check, Errors, FieldPath, formats};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::dumped;
 use super::report::each;
 
 /// An event that came through core.
@@ -120,26 +121,23 @@ pub fn event_strict_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &F
     for field in fields {
         let held = if field == "reportingController" { "reportingComponent" } else { field };
         if !read::same(new, old, held) {
-            errors.invalid(&path.child(field), shown(new, held), "field is immutable");
+            errors.invalid_shown(&path.child(field), shown(new, held), "field is immutable");
         }
     }
 }
 
-/// How a changed field is shown: references and sources with the names of their fields as upstream has them inside.
-fn shown(event: &Object, field: &str) -> Value {
-    let Some(value) = event.get(field) else { return Value::Null };
-    let Some(object) = value.as_object() else { return value.clone() };
-    let text = |name: &str| read::text(object, name);
-    match field {
-        "source" => json!({"Component": text("component"), "Host": text("host")}),
-        _ => json!({
-            "Kind": text("kind"),
-            "Namespace": text("namespace"),
-            "Name": text("name"),
-            "UID": text("uid"),
-            "APIVersion": text("apiVersion"),
-            "ResourceVersion": text("resourceVersion"),
-            "FieldPath": text("fieldPath"),
-        }),
+/// How a changed field is shown: references and sources as upstream has them inside, what is not there as Go has it.
+fn shown(event: &Object, field: &str) -> String {
+    let empty = Object::new();
+    match (field, event.get(field)) {
+        ("source", source) => dumped("core.v1.EventSource", source.and_then(Value::as_object).unwrap_or(&empty)),
+        ("involvedObject", object) => {
+            dumped("core.v1.ObjectReference", object.and_then(Value::as_object).unwrap_or(&empty))
+        }
+        (_, Some(Value::Object(object))) => dumped("core.v1.ObjectReference", object),
+        (_, Some(value)) => go::print(value),
+        ("count", None) => "0".to_owned(),
+        ("firstTimestamp" | "lastTimestamp" | "eventTime" | "related", None) => "null".to_owned(),
+        (_, None) => "\"\"".to_owned(),
     }
 }

@@ -45,7 +45,7 @@ table! {
 table! {
     /// A hook that keeps.
     keep, KeepHook,
-    apps: daemon_set_next_generation;
+    apps: daemon_set_next_generation daemon_set_same_generation;
     certificates: csr_condition_times csr_status_set;
     cluster: lease_drop_gated;
     config: secret_keep_type;

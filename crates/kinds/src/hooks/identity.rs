@@ -209,8 +209,8 @@ pub fn review_metadata(_cx: &Check<'_>, object: &Object, path: &FieldPath, error
     left.remove("managedFields");
     left.retain(|_, value| !value.is_null());
     if !left.is_empty() {
-        let shown = object.get("metadata").cloned().unwrap_or(Value::Null);
-        errors.invalid(&path.child("metadata"), shown, "must be empty");
+        let shown = crate::hooks::shown("meta.v1.ObjectMeta", read::within(object, "metadata"));
+        errors.invalid_shown(&path.child("metadata"), shown, "must be empty");
     }
 }
 
@@ -221,8 +221,8 @@ pub fn review_local(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: 
         .iter()
         .any(|(field, value)| !matches!(field.as_str(), "namespace" | "managedFields") && !value.is_null());
     if more {
-        let shown = Value::Object(metadata.clone());
-        errors.invalid(&path.child("metadata"), shown, "must be empty except for namespace");
+        let shown = crate::hooks::shown("meta.v1.ObjectMeta", metadata);
+        errors.invalid_shown(&path.child("metadata"), shown, "must be empty except for namespace");
     }
     let spec = read::within(object, "spec");
     let at = path.child("spec");

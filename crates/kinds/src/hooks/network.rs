@@ -9,6 +9,7 @@ use pawl_meta::read;
 use pawl_rules::{Check, Errors, FieldPath, formats};
 use serde_json::{Value, json};
 
+use super::dumped;
 use super::report::each;
 
 /// A subset of Endpoints has an address, ready or not.
@@ -453,18 +454,12 @@ pub fn network_policy_peer_kind(_cx: &Check<'_>, object: &Object, path: &FieldPa
 /// Who holds an address does not change.
 pub fn ip_address_parent(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
     let parent = |object: &Object| {
-        read::deep(object, &["spec", "parentRef"]).map_or(Value::Null, |parent| {
-            json!({
-                "Group": read::text(parent, "group"),
-                "Resource": read::text(parent, "resource"),
-                "Namespace": read::text(parent, "namespace"),
-                "Name": read::text(parent, "name"),
-            })
-        })
+        let parent = read::deep(object, &["spec", "parentRef"]);
+        parent.map_or_else(|| "null".to_owned(), |parent| dumped("networking.v1.ParentReference", parent))
     };
     let now = parent(new);
     if now != parent(old) {
-        errors.invalid(&path.child("spec").child("parentRef"), now, "field is immutable");
+        errors.invalid_shown(&path.child("spec").child("parentRef"), now, "field is immutable");
     }
 }
 
@@ -503,7 +498,8 @@ pub fn service_cidr_ranges_update(cx: &Check<'_>, new: &Object, old: &Object, pa
     let (now, before) = (ranges(new), ranges(old));
     let at = path.child("spec").child("cidrs");
     if now.len() != before.len() && !(before.len() == 1 && now.len() == 2) {
-        errors.invalid(&at, json!(now), "field is immutable");
+        let shown = if now.is_empty() { Value::Null } else { json!(now) };
+        errors.invalid(&at, shown, "field is immutable");
         return;
     }
     for (index, (one, other)) in now.iter().zip(&before).enumerate() {

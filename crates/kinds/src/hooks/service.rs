@@ -477,8 +477,18 @@ pub fn service_status_ingress(cx: &Check<'_>, object: &Object, path: &FieldPath,
     });
 }
 
+/// What does not even fit itself is not compared with what was.
+fn addresses_agree(cx: &Check<'_>, new: &Object, path: &FieldPath) -> bool {
+    let mut found = Errors::new();
+    service_cluster_ip_fields(cx, new, path, &mut found);
+    found.is_empty()
+}
+
 /// An address stays; the second one may come and, with the policy saying so, go.
-pub fn service_cluster_ips_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+pub fn service_cluster_ips_update(cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+    if !addresses_agree(cx, new, path) {
+        return;
+    }
     let Some([new, old]) = both_addressed(new, old) else { return };
     if headless(new) && headless(old) {
         return;
@@ -506,7 +516,10 @@ pub fn service_cluster_ips_update(_cx: &Check<'_>, new: &Object, old: &Object, p
 }
 
 /// A family stays; the second one may come and, with the policy saying so, go.
-pub fn service_ip_families_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+pub fn service_ip_families_update(cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+    if !addresses_agree(cx, new, path) {
+        return;
+    }
     let Some([new, old]) = both_addressed(new, old) else { return };
     if headless(new) || headless(old) {
         return;

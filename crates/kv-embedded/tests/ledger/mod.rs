@@ -109,7 +109,7 @@ impl Ledger {
             let deed = (key.clone(), value.clone());
             *self.0.lock().unwrap().open.entry((deed.clone(), expected)).or_default() += 1;
             let change = value.map_or(Change::Delete, |value| Change::Put { value, ttl: None });
-            let outcome = store.write(Write { key, expect, change }).await;
+            let outcome = store.write(Write::new(key, expect, change)).await;
             let mut entries = self.0.lock().unwrap();
             match outcome {
                 Ok(Outcome::Applied { revision }) => {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::{Check, Delivered, ensure, next_message};
-use crate::{Change, Event, Expect, Kv, Outcome, RangeRequest, Revision, Watch, WatchMessage, Write};
+use crate::{Change, Event, Expect, Guard, Kv, Outcome, RangeRequest, Revision, Watch, WatchMessage, Write};
 
 pub(super) async fn run<F, S>(make: &F) -> Check
 where
@@ -18,6 +18,8 @@ where
     Subject(make().await).every_write_has_its_own_revision().await.map_err(named("revisions"))?;
     Subject(make().await).a_recreated_key_is_a_new_one().await.map_err(named("recreation"))?;
     Subject(make().await).any_bytes_are_a_key_and_a_value().await.map_err(named("bytes"))?;
+    Subject(make().await).a_guard_looks_at_what_is_newer().await.map_err(named("guards"))?;
+    Subject(make().await).of_two_that_guard_each_other_one_wins().await.map_err(named("guarded race"))?;
     Subject(make().await).pages_follow_each_other_at_one_revision().await.map_err(named("pages"))?;
     Subject(make().await).a_quiet_prefix_learns_of_progress().await.map_err(named("progress"))?;
     Subject(make().await).a_watch_continues_where_it_is_told_to().await.map_err(named("continuation"))?;
@@ -32,7 +34,7 @@ fn bytes(text: &str) -> Bytes {
 }
 
 fn put(key: &str, expect: Expect, value: &str) -> Write {
-    Write { key: bytes(key), expect, change: Change::Put { value: bytes(value), ttl: None } }
+    Write::new(bytes(key), expect, Change::Put { value: bytes(value), ttl: None })
 }
 
 /// A fresh store with the operations of the checks, whose errors are failures.
@@ -51,7 +53,7 @@ impl Subject {
     }
 
     async fn delete(&self, key: &str, expected: Revision) -> Result<Revision, String> {
-        self.applied(Write { key: bytes(key), expect: Expect::Revision(expected), change: Change::Delete }).await
+        self.applied(Write::new(bytes(key), Expect::Revision(expected), Change::Delete)).await
     }
 
     async fn revision(&self) -> Result<Revision, String> {
@@ -108,13 +110,66 @@ impl Subject {
         let large: Bytes = (0..1_000_000_u32).flat_map(u32::to_le_bytes).take(1_000_000).collect();
         for (key, value) in [(&every_byte, &Bytes::new()), (&Bytes::from_static(b"\xff\xff"), &large)] {
             let change = Change::Put { value: value.clone(), ttl: None };
-            let revision = self.applied(Write { key: key.clone(), expect: Expect::Absent, change }).await?;
+            let revision = self.applied(Write::new(key.clone(), Expect::Absent, change)).await?;
             let held = self.0.get(key.clone()).await.map_err(|error| error.to_string())?;
             ensure!(held.is_some_and(|held| held.value == *value), "{key:?} at {revision} holds something else");
         }
         let events = self.events("", begin).await?;
         let values: Vec<_> = events.iter().map(|event| event.value.clone()).collect();
         ensure!(values == [Some(Bytes::new()), Some(large)], "the events hold something else");
+        Ok(())
+    }
+
+    async fn a_guard_looks_at_what_is_newer(&self) -> Check {
+        let target = self.create("/target", "1").await?;
+        let user = self.create("/users/a", "1").await?;
+        let beside = self.create("/usersandmore", "1").await?;
+        let guarded = |prefix: &str, through| Write {
+            guards: vec![Guard { prefix: bytes(prefix), through }],
+            ..Write::new("/target", Expect::Revision(target), Change::Delete)
+        };
+        let held = self.0.get(bytes("/target")).await.map_err(|error| error.to_string())?;
+        let refused = Ok(Outcome::Conflict { current: held });
+        for (prefix, through) in [("/users/", user - 1), ("/users", user), ("", user), ("/target", target - 1)] {
+            let outcome = self.0.write(guarded(prefix, through)).await;
+            ensure!(outcome == refused, "nothing under {prefix:?} after {through}: {outcome:?}");
+        }
+        let newest = self.revision().await?;
+        ensure!(newest == beside, "a guard that does not hold moved the revision to {newest}");
+        // What was written and is gone guards nothing any more.
+        self.delete("/users/a", user).await?;
+        let again = self.create("/users/b", "1").await?;
+        let again = self.delete("/users/b", again).await?;
+        let applied = self.applied(guarded("/users/", user - 1)).await?;
+        ensure!(applied == again + 1, "applied at {applied}");
+        let both = vec![
+            Guard { prefix: bytes("/users/"), through: applied },
+            Guard { prefix: bytes("/usersand"), through: beside - 1 },
+        ];
+        let write = Write { guards: both, ..put("/target", Expect::Absent, "2") };
+        let outcome = self.0.write(write).await;
+        ensure!(outcome == Ok(Outcome::Conflict { current: None }), "every guard counts: {outcome:?}");
+        Ok(())
+    }
+
+    /// Whatever the order in which a store takes writes that come together, a guard sees those before.
+    async fn of_two_that_guard_each_other_one_wins(&self) -> Check {
+        for round in 0..50 {
+            let target = self.create(&format!("/target/{round}"), "1").await?;
+            let through = self.revision().await?;
+            let delete = Write {
+                guards: vec![Guard { prefix: bytes("/users/"), through }],
+                ..Write::new(bytes(&format!("/target/{round}")), Expect::Revision(target), Change::Delete)
+            };
+            let user = format!("/users/{round}");
+            let (user, deleted) = futures::join!(self.create(&user, "1"), self.0.write(delete));
+            let user = user?;
+            match deleted {
+                Ok(Outcome::Applied { revision }) => ensure!(revision < user, "deleted at {revision}, used at {user}"),
+                Ok(Outcome::Conflict { current: Some(_) }) => {}
+                other => return Err(format!("round {round}: {other:?}")),
+            }
+        }
         Ok(())
     }
 
@@ -213,7 +268,7 @@ impl Subject {
         let begin = self.revision().await?;
         let ttl = Some(Duration::from_secs(1));
         let change = Change::Put { value: bytes("short"), ttl };
-        let written = self.applied(Write { key: bytes("/ttl"), expect: Expect::Absent, change }).await?;
+        let written = self.applied(Write::new(bytes("/ttl"), Expect::Absent, change)).await?;
         let mut watch = self.watch("/ttl", begin).await?;
         let mut delivered = Delivered { events: Vec::new(), through: begin };
         delivered.follow(&mut watch, written + 1).await?.map_err(|error| error.to_string())?;
@@ -227,10 +282,10 @@ impl Subject {
     async fn a_put_without_time_to_live_stays(&self) -> Check {
         let short = |value| Change::Put { value: bytes(value), ttl: Some(Duration::from_secs(1)) };
         let begin = self.revision().await?;
-        let written = self.applied(Write { key: bytes("/kept"), expect: Expect::Absent, change: short("x") }).await?;
+        let written = self.applied(Write::new(bytes("/kept"), Expect::Absent, short("x"))).await?;
         self.applied(put("/kept", Expect::Revision(written), "y")).await?;
         let later = Change::Put { value: bytes("z"), ttl: Some(Duration::from_secs(2)) };
-        let last = self.applied(Write { key: bytes("/later"), expect: Expect::Absent, change: later }).await?;
+        let last = self.applied(Write::new(bytes("/later"), Expect::Absent, later)).await?;
         let mut watch = self.watch("", begin).await?;
         let mut delivered = Delivered { events: Vec::new(), through: begin };
         delivered.follow(&mut watch, last + 1).await?.map_err(|error| error.to_string())?;

@@ -237,7 +237,7 @@ async fn one_task(
             let deletes = turn.is_multiple_of(11) && last.is_some();
             let value = (!deletes).then(|| Bytes::from(format!("{task}.{number}")));
             let change = value.clone().map_or(Change::Delete, |value| Change::Put { value, ttl: None });
-            match store.write(Write { key: key.clone(), expect, change }).await.map_err(|error| error.to_string())? {
+            match store.write(Write::new(key.clone(), expect, change)).await.map_err(|error| error.to_string())? {
                 Outcome::Applied { revision } => Action::Applied { expect, value, revision },
                 Outcome::Conflict { current } => {
                     Action::Refused { expect, saw: current.map(|held| (held.mod_revision, held.value)) }

@@ -41,7 +41,12 @@ impl Model {
             Expect::Absent => previous.is_none(),
             Expect::Revision(expected) => previous.as_ref().is_some_and(|held| held.mod_revision == expected),
         };
-        if !holds {
+        let state = self.at(self.revision());
+        let guarded = write.guards.iter().all(|guard| {
+            let mut held = state.values().filter(|held| held.key.starts_with(&guard.prefix));
+            held.all(|held| held.mod_revision <= guard.through)
+        });
+        if !holds || !guarded {
             return Outcome::Conflict { current: previous };
         }
         let revision = self.revision() + 1;

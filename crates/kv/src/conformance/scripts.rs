@@ -10,19 +10,20 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::model::Model;
 use super::{Check, Delivered, Effort, ensure};
-use crate::{Change, Error, Expect, Kv, Outcome, RangeRequest, Revision, Watch, Write};
+use crate::{Change, Error, Expect, Guard, Kv, Outcome, RangeRequest, Revision, Watch, Write};
 
 /// One step of a script. Keys and prefixes are places in small tables, revisions distances from the newest one.
 #[derive(Clone, Debug)]
 enum Step {
-    /// A put or a deletion, expecting what is there, or (`stale`) something that is not.
+    /// A put or a deletion, expecting what is there, or (`stale`) something that is not; some are guarded by a prefix.
     Write {
         key: usize,
         value: Option<Vec<u8>>,
         stale: bool,
+        guard: Option<(usize, u64)>,
     },
-    /// Puts sent all at once, several on one key, expecting what was there before.
-    Burst(Vec<(usize, u8)>),
+    /// Puts sent all at once, several on one key, expecting what was there before; some are guarded by a prefix as of then.
+    Burst(Vec<(usize, u8, Option<usize>)>),
     Get {
         key: usize,
     },
@@ -59,10 +60,11 @@ fn prefix(place: usize) -> Bytes {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let value = || prop_oneof![3 => prop::collection::vec(any::<u8>(), 0..40), 1 => (any::<u8>(), 1_usize..9000).prop_map(|(byte, length)| vec![byte; length])];
-    let write = (0..KEYS.len(), prop::option::weighted(0.75, value()), prop::bool::weighted(0.15));
+    let guard = prop::option::weighted(0.2, (0..PREFIXES.len(), 0_u64..12));
+    let write = (0..KEYS.len(), prop::option::weighted(0.75, value()), prop::bool::weighted(0.15), guard);
     let step = prop_oneof![
-        10 => write.prop_map(|(key, value, stale)| Step::Write { key, value, stale }),
-        2 => prop::collection::vec((0..KEYS.len(), any::<u8>()), 1..12).prop_map(Step::Burst),
+        10 => write.prop_map(|(key, value, stale, guard)| Step::Write { key, value, stale, guard }),
+        2 => prop::collection::vec((0..KEYS.len(), any::<u8>(), prop::option::weighted(0.2, 0..PREFIXES.len())), 1..12).prop_map(Step::Burst),
         1 => (0..KEYS.len()).prop_map(|key| Step::Get { key }),
         3 => (0..KEYS.len(), 0..=KEYS.len(), 0_usize..4, prop::option::of(0_u64..20))
             .prop_map(|(start, end, limit, back)| Step::Range { start, end, limit, back }),
@@ -145,7 +147,10 @@ struct Player {
 impl Player {
     async fn step(&mut self, step: &Step) -> Check {
         match step {
-            Step::Write { key: place, value, stale } => self.write(key(*place), value.clone(), *stale).await,
+            Step::Write { key: place, value, stale, guard } => {
+                let guard = guard.map(|(place, back)| Guard { prefix: prefix(place), through: self.back(back) });
+                self.write(key(*place), value.clone(), *stale, guard).await
+            }
             Step::Burst(puts) => self.burst(puts).await,
             Step::Get { key: place } => {
                 let key = key(*place);
@@ -175,7 +180,7 @@ impl Player {
         self.model.revision().saturating_sub(distance).max(self.model.begin())
     }
 
-    async fn write(&mut self, key: Bytes, value: Option<Vec<u8>>, stale: bool) -> Check {
+    async fn write(&mut self, key: Bytes, value: Option<Vec<u8>>, stale: bool, guard: Option<Guard>) -> Check {
         let expect = match (self.model.get(&key), stale, &value) {
             (Some(held), false, _) => Expect::Revision(held.mod_revision),
             (Some(_), true, Some(_)) | (None, false, Some(_)) => Expect::Absent,
@@ -183,17 +188,20 @@ impl Player {
             (None, _, _) => Expect::Revision(self.model.revision()),
         };
         let change = value.map_or(Change::Delete, |value| Change::Put { value: value.into(), ttl: None });
-        let write = Write { key, expect, change };
+        let write = Write { guards: guard.into_iter().collect(), ..Write::new(key, expect, change) };
         let (outcome, expected) = (self.store.write(write.clone()).await, Ok(self.model.write(&write)));
         ensure!(outcome == expected, "{write:?}: {outcome:?}, should be {expected:?}");
         Ok(())
     }
 
-    async fn burst(&mut self, puts: &[(usize, u8)]) -> Check {
-        let write = |(place, byte): &(usize, u8)| {
+    async fn burst(&mut self, puts: &[(usize, u8, Option<usize>)]) -> Check {
+        let through = self.model.revision();
+        let write = |(place, byte, guard): &(usize, u8, Option<usize>)| {
             let key = key(*place);
             let expect = self.model.get(&key).map_or(Expect::Absent, |held| Expect::Revision(held.mod_revision));
-            Write { key, expect, change: Change::Put { value: vec![*byte; 10].into(), ttl: None } }
+            let change = Change::Put { value: vec![*byte; 10].into(), ttl: None };
+            let guards = guard.map(|place| Guard { prefix: prefix(place), through });
+            Write { guards: guards.into_iter().collect(), ..Write::new(key, expect, change) }
         };
         let writes: Vec<Write> = puts.iter().map(write).collect();
         let outcomes = futures::future::join_all(writes.iter().map(|write| self.store.write(write.clone()))).await;
@@ -213,8 +221,12 @@ impl Player {
             ensure!(outcome == expected, "{write:?} in a burst: {outcome:?}, should be {expected:?}");
         }
         for (write, current) in refused {
-            let expected = self.model.write(write);
-            ensure!(expected == Outcome::Conflict { current: current.clone() }, "{write:?} lost to {current:?}");
+            // One that lost to its guard may have found something else at its key than is there at the end.
+            let lost = match self.model.write(write) {
+                Outcome::Conflict { current: now } => now == current || !write.guards.is_empty(),
+                Outcome::Applied { .. } => false,
+            };
+            ensure!(lost, "{write:?} lost to {current:?}");
         }
         Ok(())
     }

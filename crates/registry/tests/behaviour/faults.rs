@@ -199,7 +199,7 @@ async fn write_behind(kv: &dyn Kv, stage: &Stage, name: &str, is_there: bool, st
     let value = pawl_registry::encode(value.as_object().unwrap());
     let expect = held.map_or(pawl_kv::Expect::Absent, |held| pawl_kv::Expect::Revision(held.mod_revision));
     let change = if stays { pawl_kv::Change::Put { value, ttl: None } } else { pawl_kv::Change::Delete };
-    kv.write(pawl_kv::Write { key, expect, change }).await.unwrap();
+    kv.write(pawl_kv::Write::new(key, expect, change)).await.unwrap();
 }
 
 #[tokio::test]
@@ -256,8 +256,8 @@ async fn a_start_whose_pages_are_forgotten_meanwhile_reads_everything_at_once() 
         let value =
             json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": i.to_string(), "namespace": "n"}});
         let change = pawl_kv::Change::Put { value: value.to_string().into(), ttl: None };
-        let key = format!("/registry/configmaps/n/{i}").into();
-        store.write(pawl_kv::Write { key, expect: pawl_kv::Expect::Absent, change })
+        let key = format!("/registry/configmaps/n/{i}");
+        store.write(pawl_kv::Write::new(key, pawl_kv::Expect::Absent, change))
     };
     stream::iter(0..MANY).map(write).buffer_unordered(2000).for_each(|written| async { drop(written.unwrap()) }).await;
     let faulty = Faulty::new(Arc::clone(&store) as Arc<dyn Kv>);

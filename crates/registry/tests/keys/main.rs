@@ -136,7 +136,7 @@ async fn put(world: &World, key: &str, value: &'static [u8]) {
     let held = world.store.get(key.clone()).await.unwrap();
     let expect = held.map_or(Expect::Absent, |held| Expect::Revision(held.mod_revision));
     let change = Change::Put { value: value.into(), ttl: None };
-    world.store.write(Write { key, expect, change }).await.unwrap();
+    world.store.write(Write::new(key, expect, change)).await.unwrap();
 }
 
 async fn eventually(what: &str, check: impl AsyncFn() -> bool) {
@@ -185,7 +185,7 @@ async fn what_is_stored_is_sealed_for_its_place() {
     // A value that is moved to another place does not open there.
     let key = bytes::Bytes::from(world.secrets.stored.full_key("n/moved"));
     let change = Change::Put { value: raw.into(), ttl: None };
-    world.store.write(Write { key, expect: Expect::Absent, change }).await.unwrap();
+    world.store.write(Write::new(key, Expect::Absent, change)).await.unwrap();
     world.until("moved", 500).await;
     let status = world.stage.get(&world.secrets, "moved").await.unwrap_err();
     assert_eq!(status.reason, "StorageReadError");
@@ -365,5 +365,5 @@ async fn replace(world: &World, key: &str, value: bytes::Bytes) {
     let key = bytes::Bytes::copy_from_slice(key.as_bytes());
     let Some(held) = world.store.get(key.clone()).await.unwrap() else { return };
     let change = Change::Put { value, ttl: None };
-    world.store.write(Write { key, expect: Expect::Revision(held.mod_revision), change }).await.unwrap();
+    world.store.write(Write::new(key, Expect::Revision(held.mod_revision), change)).await.unwrap();
 }

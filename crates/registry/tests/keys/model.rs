@@ -8,7 +8,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 
-use super::{World, aesgcm, context, eventually};
+use super::{World, aesgcm, context};
 
 const KEYS: [(&str, u8); 3] = [("one", 1), ("two", 2), ("three", 3)];
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
@@ -55,18 +55,16 @@ impl Model {
     }
 }
 
-/// Whether the registry says what the model says.
-async fn agrees(world: &World, model: &Model) -> bool {
+/// What the registry says otherwise than the model.
+async fn difference(world: &World, model: &Model) -> Option<String> {
     for name in NAMES {
-        match world.stage.get(&world.secrets, name).await {
-            Ok(object) => {
-                let held = model.objects.get(name).map(|held| held.value.to_string());
-                if model.code(name) != 200 || object["metadata"]["annotations"]["value"].as_str() != held.as_deref() {
-                    return false;
-                }
-            }
-            Err(status) if status.code != model.code(name) => return false,
-            Err(_) => {}
+        let (code, value) = match world.stage.get(&world.secrets, name).await {
+            Ok(object) => (200, object["metadata"]["annotations"]["value"].as_str().map(str::to_owned)),
+            Err(status) => (status.code, None),
+        };
+        let held = model.objects.get(name).filter(|_| model.code(name) == 200).map(|held| held.value.to_string());
+        if code != model.code(name) || value != held {
+            return Some(format!("{name} is {code} {value:?}, should be {} {held:?}", model.code(name)));
         }
     }
     let listed = world.list(Selection::default()).await.map_err(|status| status.code);
@@ -74,9 +72,21 @@ async fn agrees(world: &World, model: &Model) -> bool {
         true => Ok(model.objects.keys().map(|name| (*name).to_owned()).collect::<Vec<_>>()),
         false => Err(500),
     };
+    if listed != expected {
+        return Some(format!("listed {listed:?}, should be {expected:?}"));
+    }
     let shown = world.stage.served("storage.pawl.dev", "v1", "unreadableobjects");
     let shown: BTreeSet<String> = world.stage.names(&shown).into_iter().collect();
-    listed == expected && shown == model.unreadable()
+    (shown != model.unreadable()).then(|| format!("unreadable {shown:?}, should be {:?}", model.unreadable()))
+}
+
+/// Waits until the registry says what the model says.
+async fn agree(world: &World, model: &Model, what: &str) {
+    let deadline = tokio::time::Instant::now() + super::DEADLINE;
+    while let Some(difference) = difference(world, model).await {
+        assert!(tokio::time::Instant::now() < deadline, "{what}: {difference}");
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
 }
 
 async fn write(world: &World, model: &mut Model, name: &'static str) {
@@ -145,7 +155,8 @@ async fn run(seed: u64) {
     world.stage.create(&world.stage.served("", "v1", "namespaces"), namespace).await.unwrap();
     for step in 0..STEPS {
         let name = NAMES[random.random_range(0..NAMES.len())];
-        match random.random_range(0..12) {
+        let action = random.random_range(0..12);
+        match action {
             0..4 => write(&world, &mut model, name).await,
             4 => delete(&world, &mut model, name, false).await,
             5 | 6 => delete(&world, &mut model, name, true).await,
@@ -169,8 +180,7 @@ async fn run(seed: u64) {
                 before.push(std::mem::replace(&mut world, again));
             }
         }
-        let what = format!("seed {seed}, step {step}");
-        eventually(&what, async || agrees(&world, &model).await).await;
+        agree(&world, &model, &format!("seed {seed}, step {step}, action {action} on {name}")).await;
     }
 }
 

@@ -126,10 +126,59 @@ proptest! {
 #[test]
 fn what_is_told_of_odd_fields_is_bounded() {
     let thing = thing();
-    let entry = format!("\"{}\":\"v\",", "k".repeat(50_000));
-    let text = format!(r#"{{"data":{{{}}}}}"#, entry.repeat(20).trim_end_matches(','));
+    let entry = |letter: u8| format!("\"{}\":\"v\",", char::from(letter).to_string().repeat(50_000)).repeat(2);
+    let entries: String = (b'a'..=b'm').map(entry).collect();
+    let text = format!(r#"{{"data":{{{}}}}}"#, entries.trim_end_matches(','));
     let findings = decode_json(thing.as_ref(), text.as_bytes()).unwrap().findings;
     assert_eq!(findings.len(), 2);
+}
+
+#[test]
+fn what_is_odd_is_told_once_and_where_it_begins() {
+    check(
+        r#"{"x":1,"x":2,"data":{"a":"1","a":"2","a":"3"},"data":{"b":"1","b":"2"}}"#,
+        json!({"data": {"a": "3", "b": "2"}}),
+        &[
+            "unknown field \"x\"",
+            "duplicate field \"data.a\"",
+            "duplicate field \"data\"",
+            "duplicate field \"data.b\"",
+        ],
+    );
+    check(r#"{"a\"\n\u00a0":1}"#, json!({}), &[r#"unknown field "a\"\n\u00a0""#]);
+}
+
+#[test]
+fn numbers_are_told_as_they_are_written() {
+    let of_int = |literal: &str| {
+        format!("json: cannot unmarshal number {literal} into Go struct field Spec.spec.replicas of type int32")
+    };
+    for literal in ["1e3", "1E2", "10e-1", "1.0", "-0.0", "1e400", "3000000000"] {
+        refuse(&format!(r#"{{"spec":{{"replicas":{literal}}}}}"#), &of_int(literal));
+    }
+    check(r#"{"spec":{"replicas":-0}}"#, json!({"spec": {"replicas": 0, "kept": {}, "rules": null}}), &[]);
+    check(r#"{"spec":{"size":1E3}}"#, json!({"spec": {"size": "1E3", "kept": {}, "rules": null}}), &[]);
+    let of_float = "json: cannot unmarshal number 1e400 into Go struct field Thing.raw of type float64";
+    refuse(r#"{"raw":[1e400]}"#, of_float);
+    let patched = json!({"spec": {"replicas": 1000.0}});
+    let error = decode_value_of(thing().as_ref(), patched, br#"[{"value":1e3}]"#).unwrap_err();
+    assert_eq!(error.to_string(), of_int("1e3"));
+}
+
+#[test]
+fn bytes_may_be_null_or_listed() {
+    let mut b = SchemaBuilder::new();
+    let bytes = b.add(Node::new(NodeKind::Scalar(Scalar::Bytes), "[]uint8"));
+    let map = b.add(Node::new(NodeKind::Map(bytes), "map[string][]uint8"));
+    let root = b.add(Node::new(NodeKind::Object(Object::new("v1.Secret", vec![Field::new("data", map)])), "v1.Secret"));
+    let secret = b.build_type(root).unwrap();
+    let decode =
+        |text: &str| decode_json(secret.as_ref(), text.as_bytes()).map(|decoded| Value::Object(decoded.object));
+    assert_eq!(decode(r#"{"data":{"a":null,"b":[1,null,255]}}"#), Ok(json!({"data": {"a": "", "b": "AQD/"}})));
+    let error = decode(r#"{"data":{"a":[256]}}"#).unwrap_err().to_string();
+    assert_eq!(error, "json: cannot unmarshal number 256 into Go struct field Secret.data of type uint8");
+    let deep = format!(r#"{{"data":{{"a":{}{}}}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+    assert_eq!(decode(&deep).unwrap_err().to_string(), "exceeded max depth");
 }
 
 #[test]

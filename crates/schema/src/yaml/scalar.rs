@@ -8,8 +8,11 @@ pub(super) fn resolve(text: &str) -> Result<Value, String> {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
         "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => Value::Bool(true),
         "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => Value::Bool(false),
-        ".nan" | ".NaN" | ".NAN" | ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" | "-.inf" | "-.Inf"
-        | "-.INF" => return Err(format!("json: unsupported value: {text}")),
+        ".nan" | ".NaN" | ".NAN" => return Err("json: unsupported value: NaN".to_owned()),
+        "-.inf" | "-.Inf" | "-.INF" => return Err("json: unsupported value: -Inf".to_owned()),
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => {
+            return Err("json: unsupported value: +Inf".to_owned());
+        }
         _ => number(text).map_or_else(|| Value::from(text), Value::Number),
     })
 }
@@ -24,7 +27,20 @@ fn number(text: &str) -> Option<Number> {
         return None;
     }
     let plain = text.replace('_', "");
-    integer(&plain).or_else(|| if is_float(&plain) { Number::from_f64(plain.parse().ok()?) } else { None })
+    integer(&plain).or_else(|| if is_float(&plain) { float(plain.parse().ok()?) } else { None })
+}
+
+/// What is whole is written without a fraction in the JSON that Go makes of YAML.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, and within the range")]
+fn float(float: f64) -> Option<Number> {
+    match float {
+        whole if whole.fract() != 0.0 => Number::from_f64(whole),
+        small if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&small) => {
+            Some((small as i64).into())
+        }
+        large if (0.0..18_446_744_073_709_551_616.0).contains(&large) => Some((large as u64).into()),
+        other => Number::from_f64(other),
+    }
 }
 
 /// Integers in base 10, 8 (`0755`, `0o755`), 16 and 2.

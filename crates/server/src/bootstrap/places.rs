@@ -6,10 +6,12 @@ use pawl_meta::object::Object;
 use pawl_meta::time;
 use serde_json::{Value, json};
 
+use crate::host::can_be_endpoint;
+
 /// What a server knows of itself.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// Where it is reached.
+    /// Where others reach it.
     pub ip: IpAddr,
     pub port: u16,
     /// The first address of services, and all of them.
@@ -20,11 +22,11 @@ pub struct Places {
 }
 
 impl Places {
-    /// Whether a starting object can be there. Endpoints cannot be loopback addresses: a server that only its own machine
-    /// reaches has none.
+    /// Whether a starting object can be there. Endpoints cannot be loopback addresses: a server on a machine that leads
+    /// nowhere has none.
     pub(super) fn fits(&self, object: &Object) -> bool {
         let endpoints = matches!(object.get("kind").and_then(Value::as_str), Some("Endpoints" | "EndpointSlice"));
-        !(endpoints && self.ip.is_loopback())
+        !endpoints || can_be_endpoint(self.ip)
     }
 
     pub fn fill_object(&self, object: &Object) -> Object {

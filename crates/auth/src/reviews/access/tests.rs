@@ -24,7 +24,7 @@ fn chain() -> Chain {
 }
 
 fn check(kind: AccessReview, review: Value, expect: Value) {
-    let got = review_access(kind, &review, &User::named("alice"), "ns", &chain());
+    let got = review_access(kind, &review, &User::named("alice"), "ns", &chain(), &Value::to_string);
     let got = got.map_or_else(|e| json!({"message": e.message, "code": e.code}), |answer| answer["status"].clone());
     assert_eq!(got, expect, "{review}");
 }

@@ -7,37 +7,28 @@ pub fn facts(line: &str) -> Facts {
     let name = words.next().unwrap();
     let mut facts = Facts {
         uid: name.into(),
-        identity: Identity {
-            api_version: "v1".into(),
-            kind: "ConfigMap".into(),
-            namespace: "n".into(),
-            name: name.into(),
-        },
+        identity: Identity { api_version: "v1".into(), kind: "ConfigMap".into(), key: format!("n/{name}").into() },
         revision: 1,
-        owners: Vec::new(),
-        liens: Vec::new(),
+        owners: Box::default(),
+        liens: Box::default(),
         deleting: false,
         foreground: false,
         orphan: false,
     };
     for word in words {
         match word {
-            "lien" => facts.liens.push("a.b/c".to_owned()),
+            "lien" => facts.liens = Box::new(["a.b/c".to_owned()]),
             "deleting" => facts.deleting = true,
             "foreground" => facts.foreground = true,
             "orphan" => facts.orphan = true,
-            "elsewhere" => facts.identity.namespace = "m".into(),
+            "elsewhere" => facts.identity.key = format!("m/{name}").into(),
             revision if revision.starts_with('@') => facts.revision = revision[1..].parse().unwrap(),
             owner => {
                 let owner = owner.strip_prefix('<').unwrap();
                 let (uid, blocks) = owner.strip_suffix('!').map_or((owner, false), |uid| (uid, true));
-                facts.owners.push(Owner {
-                    api_version: "v1".into(),
-                    kind: "ConfigMap".into(),
-                    name: uid.into(),
-                    uid: uid.into(),
-                    blocks,
-                });
+                let (api_version, kind) = ("v1".into(), "ConfigMap".into());
+                let owner = Owner { api_version, kind, name: uid.into(), uid: uid.into(), blocks };
+                facts.owners = facts.owners.into_iter().chain([owner]).collect();
             }
         }
     }

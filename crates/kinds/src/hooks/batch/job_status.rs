@@ -194,7 +194,8 @@ fn success(now: &Side<'_>, then: &Side<'_>, at: &FieldPath, errors: &mut Errors)
         errors.invalid(&at.child("terminating"), terminating, "terminating>0 is invalid for finished job");
     }
     let ready = now.number("ready");
-    if (changed(now, then, "ready") || changed(now, then, "active")) && ready > now.number("active") {
+    let is_said = read::present(now.status, "ready");
+    if is_said && (changed(now, then, "ready") || changed(now, then, "active")) && ready > now.number("active") {
         errors.invalid(&at.child("ready"), ready, "cannot set more ready pods than active");
     }
     let place = at.child("conditions");

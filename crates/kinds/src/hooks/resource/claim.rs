@@ -8,6 +8,7 @@ use pawl_rules::{Check, Errors, FieldPath, formats};
 use serde_json::Value;
 
 use super::names::{attribute_name, unique_names};
+use crate::hooks::dumped;
 use crate::hooks::report::each;
 
 /// The requests of a claim: not too many, each with a name of its own. What each asks for is checked by its type.
@@ -125,9 +126,10 @@ pub(super) fn raw_object(value: Option<&Value>, at: &FieldPath, errors: &mut Err
 }
 
 /// What a claim or a template of one asks for does not change.
-pub fn claim_devices_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
+pub fn claim_devices_update(cx: &Check<'_>, new: &Object, old: &Object, path: &FieldPath, errors: &mut Errors) {
     if !read::same(new, old, "spec") {
-        let shown = new.get("spec").cloned().unwrap_or(Value::Null);
-        errors.invalid(&path.child("spec"), shown, "field is immutable");
+        let type_name = format!("resource.v1.{}Spec", cx.kind);
+        let shown = dumped(&type_name, read::within(new, "spec"));
+        errors.invalid_shown(&path.child("spec"), shown, "field is immutable");
     }
 }

@@ -6,6 +6,7 @@ use pawl_rules::{Check, Errors, FieldPath};
 use serde_json::{Value, json};
 
 use super::limits::{known_access_modes, text_size};
+use crate::hooks::dumped;
 
 /// An attachment is of a named volume or of one written out, not of both.
 pub fn attachment_source(_cx: &Check<'_>, object: &Object, path: &FieldPath, errors: &mut Errors) {
@@ -98,15 +99,6 @@ pub fn attachment_spec_update(_cx: &Check<'_>, new: &Object, old: &Object, path:
     if read::same(new, old, "spec") {
         return;
     }
-    let spec = read::within(new, "spec");
-    let source = read::within(spec, "source");
-    let shown = json!({
-        "Attacher": read::text(spec, "attacher"),
-        "Source": {
-            "PersistentVolumeName": source.get("persistentVolumeName").cloned().unwrap_or(Value::Null),
-            "InlineVolumeSpec": source.get("inlineVolumeSpec").cloned().unwrap_or(Value::Null),
-        },
-        "NodeName": read::text(spec, "nodeName"),
-    });
-    errors.invalid(&path.child("spec"), shown, "field is immutable");
+    let shown = dumped("storage.v1.VolumeAttachmentSpec", read::within(new, "spec"));
+    errors.invalid_shown(&path.child("spec"), shown, "field is immutable");
 }

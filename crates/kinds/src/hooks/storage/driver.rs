@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use pawl_meta::object::Object;
 use pawl_meta::read;
 use pawl_rules::{Check, Errors, FieldPath, formats};
-use serde_json::{Value, json};
 
+use crate::hooks::dumped;
 use crate::hooks::report::each;
 
 /// The tokens that a driver wants: one per audience, of a sensible age.
@@ -66,13 +66,11 @@ pub fn node_drivers_update(_cx: &Check<'_>, new: &Object, old: &Object, path: &F
                 continue;
             }
             if !["nodeID", "topologyKeys"].iter().all(|field| read::same(now, before, field)) {
-                let shown = json!({
-                    "Name": read::text(now, "name"),
-                    "NodeID": read::text(now, "nodeID"),
-                    "TopologyKeys": now.get("topologyKeys").cloned().unwrap_or(Value::Null),
-                    "Allocatable": null,
-                });
-                errors.invalid(&path.child("spec").child("drivers"), shown, "field is immutable");
+                // What it can take may change, and is not compared.
+                let mut now = now.clone();
+                now.remove("allocatable");
+                let shown = dumped("storage.v1.CSINodeDriver", &now);
+                errors.invalid_shown(&path.child("spec").child("drivers"), shown, "field is immutable");
             }
         }
     }
