@@ -26,7 +26,7 @@ def ask(client, corpus, prefixes=()):
     yield from each(client, corpus.published(), wanted, lambda id: id.startswith("published/"))
     wait(client, corpus)
     yield from each(client, corpus.established(), wanted)
-    version_of = lambda path: ((get(client, path) or {}).get("metadata") or {}).get("resourceVersion", "1")
+    version_of = lambda path: ((get(client, path) or {}).get("metadata") or {}).get("resourceVersion")
     yield from each(client, corpus.changed(version_of), wanted)
     list(each(client, corpus.unconverted(), lambda id: True))
     for name in corpus.namespaces():

@@ -136,6 +136,8 @@ class Corpus:
             if definition is None or self.first.get((group, sample.value["kind"])) != sample.digest:
                 continue
             body, id = nameable(sample), id_of(sample)
+            if version_of(f"{place}/{body['metadata']['name']}") is None:
+                continue
             definition["spec"].pop("conversion", None)
             schema = schema_of(next(one for one in definition["spec"]["versions"] if one["name"] == version))
             if schema is None or not tighten(schema, body, f"tighten {sample.digest}"):
@@ -169,7 +171,7 @@ def versioned(request, value, version):
     """The request as it is sent: of what is there. The mark of a question does not depend on it."""
     value = copy.deepcopy(value)
     if isinstance(value.get("metadata"), dict):
-        value["metadata"]["resourceVersion"] = version
+        value["metadata"]["resourceVersion"] = version or "1"
     request.sent = json.dumps(value).encode()
     return request
 
