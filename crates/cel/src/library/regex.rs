@@ -1,261 +1,330 @@
 //! Regular expressions with Go's meaning.
 //!
-//! The syntax of the `regex` crate is close to Go's; this module closes the
-//! gap: ASCII classes, literal stretches, what Go refuses, and the limits.
+//! An expression is read as Go reads it, refused where Go refuses it and in Go's words, and written down
+//! again in the syntax of the `regex` crate.
 
-use regex::{Regex, RegexBuilder};
+mod characters;
+mod classes;
+
+use characters::{Character, Rest, escaped, literal};
+use regex::{Error, Regex, RegexBuilder};
 use std::fmt::Write;
 
-/// The most repetitions that Go accepts.
+/// The most repetitions that Go accepts, also of one inside of the other.
 const MAX_REPEAT: u32 = 1000;
+/// The deepest that Go nests.
+const MAX_HEIGHT: u32 = 1000;
+/// The deepest that is compiled: the engine goes down by recursion, and a request must not exhaust the stack.
+const MAX_NESTED: u32 = 250;
 /// The most memory that a compiled expression may take.
 const MAX_SIZE: usize = 16 << 20;
 
 /// Compiles an expression as Go would read it.
 pub fn compile(pattern: &str) -> Result<Regex, String> {
     let translated = translate(pattern)?;
-    RegexBuilder::new(&translated)
-        .size_limit(MAX_SIZE)
-        .dfa_size_limit(MAX_SIZE)
-        .nest_limit(1000)
-        .build()
-        .map_err(|_| format!("error parsing regexp: invalid regular expression: `{pattern}`"))
+    let mut builder = RegexBuilder::new(&translated);
+    builder.size_limit(MAX_SIZE).dfa_size_limit(MAX_SIZE).nest_limit(MAX_NESTED);
+    builder.build().map_err(|error| match error {
+        Error::CompiledTooBig(_) => invalid("expression too large", pattern),
+        // Everything else was looked at when it was read.
+        _ => invalid("expression nests too deeply", pattern),
+    })
 }
 
 /// The same expression in the syntax of the `regex` crate.
 fn translate(pattern: &str) -> Result<String, String> {
-    let mut out = String::with_capacity(pattern.len() + 8);
-    let mut rest = Rest { text: pattern };
-    let mut open = 0;
-    // What the last repetition looked like, while nothing came after it.
-    let mut repeated = "";
-    while let Some(c) = rest.text.chars().next() {
-        let from = rest.text;
-        rest.next();
-        let is_repetition = match c {
-            '\\' => {
-                escape(&mut rest, &mut out)?;
-                false
-            }
-            '[' => {
-                class(&mut rest, &mut out, pattern)?;
-                false
-            }
-            '{' => repetition(&mut rest, &mut out)?,
-            '*' | '+' | '?' => {
-                out.push(c);
-                true
-            }
-            '(' => {
-                open += 1;
-                group(&mut rest, &mut out)?;
-                false
-            }
-            ')' if open == 0 => return Err(invalid("unexpected )", pattern)),
-            ')' => {
-                open -= 1;
-                out.push(c);
-                false
-            }
-            _ => {
-                out.push(c);
-                false
-            }
-        };
-        if !is_repetition {
-            repeated = "";
+    let mut reading =
+        Reading { out: String::with_capacity(pattern.len() + 8), levels: Vec::new(), level: Level::default() };
+    let mut rest = Rest::new(pattern);
+    // Where the last repetition began, while nothing came after it.
+    let mut repeated: Option<Rest<'_>> = None;
+    while let Some(c) = rest.peek() {
+        let from = rest;
+        if let Some(count) = count(&mut rest)? {
+            reading.repeat(from, &mut rest, count, repeated)?;
+            repeated = Some(from);
             continue;
         }
-        if rest.take("?") {
-            out.push('?');
+        repeated = None;
+        rest = from;
+        match c {
+            '\\' => reading.escape(&mut rest)?,
+            '[' => {
+                classes::bracketed(&mut rest, &mut reading.out)?;
+                reading.item(Item::PLAIN);
+            }
+            '(' => reading.open(&mut rest)?,
+            ')' => {
+                rest.next();
+                reading.close().ok_or_else(|| invalid("unexpected )", pattern))?;
+            }
+            '|' => {
+                rest.next();
+                reading.out.push('|');
+                reading.level.branch();
+            }
+            _ => {
+                rest.next();
+                // What is no repetition is a brace.
+                reading.out.push_str(if c == '{' { "\\" } else { "" });
+                reading.out.push(c);
+                reading.item(Item::PLAIN);
+            }
         }
-        let this = from.get(..from.len() - rest.text.len()).unwrap_or_default();
-        if !repeated.is_empty() {
-            return Err(invalid("invalid nested repetition operator", &format!("{repeated}{this}")));
+        if reading.level.height() > MAX_HEIGHT {
+            return Err(invalid("expression nests too deeply", pattern));
         }
-        repeated = this;
     }
-    if open > 0 {
+    if !reading.levels.is_empty() {
         return Err(invalid("missing closing )", pattern));
     }
-    Ok(out)
-}
-
-struct Rest<'p> {
-    text: &'p str,
-}
-
-impl Rest<'_> {
-    fn next(&mut self) -> Option<char> {
-        let c = self.text.chars().next()?;
-        self.text = self.text.get(c.len_utf8()..).unwrap_or_default();
-        Some(c)
-    }
-
-    fn take(&mut self, prefix: &str) -> bool {
-        match self.text.strip_prefix(prefix) {
-            Some(rest) => {
-                self.text = rest;
-                true
-            }
-            None => false,
-        }
-    }
+    Ok(reading.out)
 }
 
 fn invalid(code: &str, part: &str) -> String {
     format!("error parsing regexp: {code}: `{part}`")
 }
 
-fn escape(rest: &mut Rest<'_>, out: &mut String) -> Result<(), String> {
-    let Some(c) = rest.next() else { return Err(invalid("trailing backslash at end of expression", "")) };
-    match c {
-        'Q' => {
-            let (literal, behind) = rest.text.split_once("\\E").unwrap_or((rest.text, ""));
-            out.push_str(&regex::escape(literal));
-            rest.text = behind;
-        }
-        // An end without a beginning stands for nothing.
-        'E' => {}
-        'd' => out.push_str("[0-9]"),
-        'D' => out.push_str("[^0-9]"),
-        's' => out.push_str("[\\t\\n\\f\\r ]"),
-        'S' => out.push_str("[^\\t\\n\\f\\r ]"),
-        'w' => out.push_str("[0-9A-Za-z_]"),
-        'W' => out.push_str("[^0-9A-Za-z_]"),
-        'b' => out.push_str("(?-u:\\b)"),
-        // Its ASCII form could match inside a character, so that it is not to be had; beside other
-        // letters than ASCII ones this one differs.
-        'B' => out.push_str("\\B"),
-        'C' => out.push_str("(?s:.)"),
-        'z' | 'A' | 'p' | 'P' | 'x' => {
-            out.push('\\');
-            out.push(c);
-        }
-        'a' => out.push_str("\\x07"),
-        'f' | 'n' | 'r' | 't' | 'v' => {
-            out.push('\\');
-            out.push(c);
-        }
-        '0'..='7' => octal(c, rest, out)?,
-        c if c.is_ascii_punctuation() => out.push_str(&regex::escape(&c.to_string())),
-        c => return Err(invalid("invalid escape sequence", &format!("\\{c}"))),
-    }
-    Ok(())
+/// Something that can be repeated.
+#[derive(Clone, Copy)]
+struct Item {
+    /// How often its parts are repeated inside of it, at most.
+    repeats: u32,
+    height: u32,
 }
 
-/// `\123`; a single digit other than zero would be a back reference, which there is none of.
-fn octal(first: char, rest: &mut Rest<'_>, out: &mut String) -> Result<(), String> {
-    let digits: String = rest.text.chars().take(2).take_while(|c| ('0'..='7').contains(c)).collect();
-    if first != '0' && digits.is_empty() {
-        return Err(invalid("invalid escape sequence", &format!("\\{first}")));
-    }
-    rest.take(&digits);
-    let code = u32::from_str_radix(&format!("{first}{digits}"), 8).unwrap_or(0);
-    let _ = write!(out, "\\x{{{code:x}}}");
-    Ok(())
+impl Item {
+    const PLAIN: Item = Item { repeats: 1, height: 1 };
 }
 
-/// A class: no nesting and no set operations, so that their signs are literal.
-fn class(rest: &mut Rest<'_>, out: &mut String, pattern: &str) -> Result<(), String> {
-    out.push('[');
-    if rest.take("^") {
-        out.push('^');
+/// What was read of the expression or of a group of it.
+#[derive(Default)]
+struct Level {
+    /// Absent at the beginning of a branch.
+    last: Option<Item>,
+    items: u32,
+    branches: u32,
+    repeats: u32,
+    tallest: u32,
+    is_capture: bool,
+}
+
+impl Level {
+    fn add(&mut self, item: Item) {
+        self.last = Some(item);
+        self.items += 1;
+        self.repeats = self.repeats.max(item.repeats);
+        self.tallest = self.tallest.max(item.height);
     }
-    let mut first = true;
-    loop {
-        if rest.text.starts_with("[:") {
-            let known = rest.text.find(":]").map(|end| end + 2).and_then(|end| rest.text.get(..end));
-            let Some(name) = known else { return Err(invalid("missing closing ]", pattern)) };
-            out.push_str(name);
-            rest.text = rest.text.get(name.len()..).unwrap_or_default();
-            first = false;
-            continue;
+
+    fn branch(&mut self) {
+        self.last = None;
+        self.items = 0;
+        self.branches += 1;
+    }
+
+    fn height(&self) -> u32 {
+        self.tallest + u32::from(self.items > 1) + u32::from(self.branches > 0)
+    }
+}
+
+/// How often something is repeated; without an end if `most` is absent.
+#[derive(Clone, Copy)]
+struct Count {
+    least: u32,
+    most: Option<u32>,
+    is_sign: bool,
+}
+
+struct Reading {
+    out: String,
+    /// The groups around the one that is read.
+    levels: Vec<Level>,
+    level: Level,
+}
+
+impl Reading {
+    fn item(&mut self, item: Item) {
+        self.level.add(item);
+    }
+
+    /// Repeats what was read last, as often as it says between two places.
+    fn repeat(
+        &mut self,
+        from: Rest<'_>,
+        rest: &mut Rest<'_>,
+        count: Count,
+        before: Option<Rest<'_>>,
+    ) -> Result<(), String> {
+        let _ = match (count.is_sign, count.least, count.most) {
+            (true, ..) => write!(self.out, "{}", from.until(*rest)),
+            (_, least, None) => write!(self.out, "{{{least},}}"),
+            (_, least, Some(most)) => write!(self.out, "{{{least},{most}}}"),
+        };
+        if rest.take("?") {
+            self.out.push('?');
         }
-        let Some(c) = rest.next() else { return Err(invalid("missing closing ]", pattern)) };
-        match c {
-            ']' if !first => {
-                out.push(']');
+        if let Some(before) = before {
+            return Err(invalid("invalid nested repetition operator", before.until(*rest)));
+        }
+        let this = from.until(*rest);
+        let Some(mut item) = self.level.last else {
+            return Err(invalid("missing argument to repetition operator", this));
+        };
+        item.height += 1;
+        if !count.is_sign {
+            item.repeats = match count.most {
+                Some(0) => 1,
+                most => item.repeats.saturating_mul(most.unwrap_or(count.least).max(1)),
+            };
+            if count.least.max(count.most.unwrap_or(0)) >= 2 && item.repeats > MAX_REPEAT {
+                return Err(invalid("invalid repeat count", this));
+            }
+        }
+        self.item(item);
+        self.level.items -= 1;
+        Ok(())
+    }
+
+    /// A group, or flags for the rest of the one that is read.
+    fn open(&mut self, rest: &mut Rest<'_>) -> Result<(), String> {
+        let from = *rest;
+        rest.next();
+        let mut is_capture = true;
+        if rest.take("?") {
+            is_capture = named(from, rest)?;
+            if !is_capture {
+                let flags = flags(from, rest)?;
+                self.out.push_str(&flags);
+                if !flags.ends_with(':') {
+                    return Ok(());
+                }
+            }
+        }
+        if is_capture {
+            self.out.push('(');
+        }
+        let inner = Level { is_capture, ..Level::default() };
+        self.levels.push(std::mem::replace(&mut self.level, inner));
+        Ok(())
+    }
+
+    fn close(&mut self) -> Option<()> {
+        let outer = self.levels.pop()?;
+        let inner = std::mem::replace(&mut self.level, outer);
+        let height = inner.height().max(1) + u32::from(inner.is_capture);
+        self.out.push(')');
+        self.item(Item { repeats: inner.repeats.max(1), height });
+        Some(())
+    }
+
+    fn escape(&mut self, rest: &mut Rest<'_>) -> Result<(), String> {
+        let from = *rest;
+        rest.next();
+        let translated = match rest.next() {
+            Some('A') => "\\A",
+            Some('z') => "\\z",
+            Some('b') => "(?-u:\\b)",
+            // Beside ASCII only letters of ASCII make words. That cannot be said in full: between one of
+            // them and another letter this holds, too.
+            Some('B') => "(?:\\B|(?-u:\\b{start-half}\\b{end-half}))",
+            Some('C') => return Err(invalid("invalid escape sequence", "\\C")),
+            Some('Q') => {
+                for c in rest.quoted().chars() {
+                    literal(c, &mut self.out);
+                    self.item(Item::PLAIN);
+                }
                 return Ok(());
             }
-            '\\' => escape_in_class(rest, out)?,
-            '[' | ']' | '&' | '~' | '^' => {
-                out.push('\\');
-                out.push(c);
+            _ => {
+                *rest = from;
+                if !classes::escaped(rest, &mut self.out)? {
+                    match escaped(rest)? {
+                        Character::Scalar(c) => literal(c, &mut self.out),
+                        Character::Surrogate(_) => self.out.push_str(classes::NOTHING),
+                    }
+                }
+                ""
             }
-            // A dash is literal at either end and a range elsewhere; two in a row would be a difference.
-            '-' if first || rest.text.starts_with(']') || rest.text.starts_with('-') => out.push_str("\\-"),
-            _ => out.push(c),
-        }
-        first = false;
+        };
+        self.out.push_str(translated);
+        self.item(Item::PLAIN);
+        Ok(())
     }
 }
 
-fn escape_in_class(rest: &mut Rest<'_>, out: &mut String) -> Result<(), String> {
-    let Some(c) = rest.next() else { return Err(invalid("trailing backslash at end of expression", "")) };
-    match c {
-        'd' => out.push_str("0-9"),
-        'w' => out.push_str("0-9A-Za-z_"),
-        's' => out.push_str("\\t\\n\\f\\r "),
-        'D' => out.push_str("[^0-9]"),
-        'W' => out.push_str("[^0-9A-Za-z_]"),
-        'S' => out.push_str("[^\\t\\n\\f\\r ]"),
-        'a' => out.push_str("\\x07"),
-        'f' | 'n' | 'r' | 't' | 'v' | 'p' | 'P' | 'x' => {
-            out.push('\\');
-            out.push(c);
-        }
-        '0'..='7' => octal(c, rest, out)?,
-        c if c.is_ascii_punctuation() => {
-            out.push('\\');
-            out.push(c);
-        }
-        c => return Err(invalid("invalid escape sequence", &format!("\\{c}"))),
+/// Reads `*`, `+`, `?`, `{n}`, `{n,}` or `{n,m}`; any other brace is itself.
+fn count(rest: &mut Rest<'_>) -> Result<Option<Count>, String> {
+    let from = *rest;
+    let sign = |least, most| Ok(Some(Count { least, most, is_sign: true }));
+    match rest.next() {
+        Some('*') => return sign(0, None),
+        Some('+') => return sign(1, None),
+        Some('?') => return sign(0, Some(1)),
+        Some('{') => {}
+        _ => return Ok(None),
     }
-    Ok(())
-}
-
-/// `{n}`, `{n,}` and `{n,m}` repeat; any other brace is itself. Says which it was.
-fn repetition(rest: &mut Rest<'_>, out: &mut String) -> Result<bool, String> {
-    let body = rest.text.split_once('}').map(|(body, _)| body).filter(|body| {
-        let (low, high) = body.split_once(',').unwrap_or((body, ""));
-        let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-        !low.is_empty() && digits(low) && digits(high)
-    });
-    let Some(body) = body else {
-        out.push_str("\\{");
-        return Ok(false);
+    let Some(least) = rest.number() else { return Ok(None) };
+    let most = match rest.take(",") {
+        false => Some(least),
+        true if rest.peek() == Some('}') => None,
+        true => match rest.number() {
+            Some(most) => Some(most),
+            None => return Ok(None),
+        },
     };
-    if body
-        .split(',')
-        .any(|count| !count.is_empty() && count.parse::<u32>().is_ok_and(|n| n > MAX_REPEAT) || count.len() > 9)
-    {
-        return Err(invalid("invalid repeat count", &format!("{{{body}}}")));
+    if !rest.take("}") {
+        return Ok(None);
     }
-    let _ = write!(out, "{{{body}}}");
-    rest.text = rest.text.get(body.len() + 1..).unwrap_or_default();
+    if least > MAX_REPEAT || most.is_some_and(|most| most > MAX_REPEAT || most < least) {
+        return Err(invalid("invalid repeat count", from.until(*rest)));
+    }
+    Ok(Some(Count { least, most, is_sign: false }))
+}
+
+/// Reads the name of a group, if it has one. Nobody asks for groups by name, so names are dropped.
+fn named(from: Rest<'_>, rest: &mut Rest<'_>) -> Result<bool, String> {
+    let opening =
+        ["P<", "<"].into_iter().find(|opening| rest.text().strip_prefix(opening).is_some_and(|name| !name.is_empty()));
+    let Some(opening) = opening else { return Ok(false) };
+    rest.take(opening);
+    let Some((name, _)) = rest.text().split_once('>') else {
+        return Err(invalid("invalid named capture", from.text()));
+    };
+    rest.take(name);
+    rest.take(">");
+    if name.is_empty() || !name.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric()) {
+        return Err(invalid("invalid named capture", from.until(*rest)));
+    }
     Ok(true)
 }
 
-/// Groups and flags: only what Go knows.
-fn group(rest: &mut Rest<'_>, out: &mut String) -> Result<(), String> {
-    out.push('(');
-    if !rest.take("?") {
-        return Ok(());
+/// Reads flags up to `:` or `)`, and writes them without repetitions.
+fn flags(from: Rest<'_>, rest: &mut Rest<'_>) -> Result<String, String> {
+    let (mut on, mut off) = (String::new(), None::<String>);
+    loop {
+        match (rest.next(), &mut off) {
+            (Some(flag @ ('i' | 'm' | 's' | 'U')), None) => on.push(flag),
+            (Some(flag @ ('i' | 'm' | 's' | 'U')), Some(off)) => off.push(flag),
+            (Some('-'), None) => off = Some(String::new()),
+            (Some(end @ (':' | ')')), off) if off.as_ref().is_none_or(|off| !off.is_empty()) => {
+                let off = off.take().unwrap_or_default();
+                let of = |flags: &str, but: &str| -> String {
+                    ['i', 'm', 's', 'U']
+                        .into_iter()
+                        .filter(|&flag| flags.contains(flag) && !but.contains(flag))
+                        .collect()
+                };
+                let dash = if off.is_empty() { "" } else { "-" };
+                return Ok(match format!("{}{dash}{}", of(&on, &off), of(&off, "")) {
+                    none if none.is_empty() && end == ')' => none,
+                    flags => format!("(?{flags}{end}"),
+                });
+            }
+            _ => return Err(invalid("invalid or unsupported Perl syntax", from.until(*rest))),
+        }
     }
-    let named = rest.text.starts_with("P<") || rest.text.starts_with('<');
-    let lookbehind = rest.text.starts_with("<=") || rest.text.starts_with("<!");
-    let flags_end = rest.text.find(|c: char| !matches!(c, 'i' | 'm' | 's' | 'U' | '-')).unwrap_or(0);
-    let flags = rest.text.get(..flags_end).unwrap_or_default();
-    let closes = rest.text.get(flags_end..).is_some_and(|behind| behind.starts_with([':', ')']));
-    if lookbehind || (!named && !closes) {
-        let next = rest.text.chars().next().map(String::from).unwrap_or_default();
-        return Err(invalid("invalid or unsupported Perl syntax", &format!("(?{next}")));
-    }
-    out.push('?');
-    if !named {
-        out.push_str(flags);
-        rest.text = rest.text.get(flags_end..).unwrap_or_default();
-    }
-    Ok(())
 }
+
+#[cfg(test)]
+mod tests;
