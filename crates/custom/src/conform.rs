@@ -84,14 +84,14 @@ impl Unions {
     }
 }
 
-/// The text of an error about a part, as the whole would have it.
+/// The text of an error about a part, as the whole would have it: Go names the struct that holds the part.
 fn below(path: &str, text: &str) -> String {
     if let Some((before, of)) = text.split_once("Go value of type ") {
         return format!("{before}Go struct field JSONSchemaProps.{path} of type {of}");
     }
     let Some((before, rest)) = text.split_once("Go struct field ") else { return text.to_owned() };
     match rest.split_once('.') {
-        Some((owner, rest)) => format!("{before}Go struct field {owner}.{path}.{rest}"),
+        Some((_, rest)) => format!("{before}Go struct field JSONSchemaProps.{path}.{rest}"),
         None => text.to_owned(),
     }
 }
@@ -128,6 +128,9 @@ mod tests {
         let place = "JSONSchemaProps.spec.versions.schema.openAPIV3Schema.properties.items.type";
         let text = format!("json: cannot unmarshal number into Go struct field {place} of type string");
         check(json!({"properties": {"l": {"items": {"type": 5}}}}), Err(&text));
+        let place = "JSONSchemaProps.spec.versions.schema.openAPIV3Schema.items.x-kubernetes-validations.rule";
+        let text = format!("json: cannot unmarshal bool into Go struct field {place} of type string");
+        check(json!({"items": {"x-kubernetes-validations": [{"rule": true}]}}), Err(&text));
         let place = "JSONSchemaProps.spec.versions.schema.openAPIV3Schema.items";
         let text = format!("json: cannot unmarshal number into Go struct field {place} of type v1.JSONSchemaProps");
         check(json!({"items": [1]}), Err(&text));
