@@ -130,6 +130,11 @@ impl<'s> At<'s> {
     /// What is here, given a value. A null is whatever the type is; where there is none, an empty map.
     pub(crate) fn form(self, value: &Value) -> Form<'s> {
         match self.of {
+            Some(of) if is_any_unit(of) => match value {
+                Value::Object(_) => Form::Map(MapForm { kind: MapKind::Deduced, atomic: true }),
+                Value::Array(_) => Form::List(ListForm { items: Self::DEDUCED, list: &ATOMIC }),
+                _ => Form::Scalar(ScalarForm::Untyped),
+            },
             Some(of) => declared(of),
             None => match value {
                 Value::Object(_) | Value::Null => Form::Map(MapForm { kind: MapKind::Deduced, atomic: false }),
@@ -156,6 +161,11 @@ impl<'s> At<'s> {
     pub(crate) fn declared_form(self) -> Option<Form<'s>> {
         self.of.map(declared)
     }
+}
+
+/// Whether whatever is here is one value. A number or a text of what users defined is, until somebody judges it.
+fn is_any_unit(of: TypeRef<'_>) -> bool {
+    of.node().lenient && matches!(of.kind(), TypeKind::Scalar(Scalar::IntOrString))
 }
 
 fn declared(of: TypeRef<'_>) -> Form<'_> {
@@ -315,6 +325,33 @@ impl ScalarForm {
             Scalar::Bool => Self::Boolean,
             Scalar::Int32 | Scalar::Int64 | Scalar::Uint32 | Scalar::Uint64 | Scalar::Float64 => Self::Numeric,
             Scalar::Time | Scalar::MicroTime | Scalar::Quantity | Scalar::IntOrString => Self::Untyped,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pawl_schema::{Node, NodeKind, SchemaBuilder};
+    use serde_json::json;
+
+    #[test]
+    fn a_number_or_text_that_users_defined_may_be_anything_until_it_is_judged() {
+        let form = |lenient: bool, value: &Value| {
+            let mut builder = SchemaBuilder::new();
+            let mut node = Node::new(NodeKind::Scalar(Scalar::IntOrString), "intstr.IntOrString");
+            node.lenient = lenient;
+            let id = builder.add(node);
+            let of = builder.build_type(id).expect("a type");
+            match At::of(of.as_ref()).form(value) {
+                Form::Map(form) => (form.atomic, "map"),
+                Form::List(form) => (form.is_atomic(), "list"),
+                Form::Scalar(_) => (true, "scalar"),
+            }
+        };
+        for (value, kind) in [(json!([1]), "list"), (json!({"a": 1}), "map"), (json!("1"), "scalar")] {
+            assert_eq!(form(true, &value), (true, kind));
+            assert_eq!(form(false, &value), (true, "scalar"));
         }
     }
 }

@@ -127,6 +127,34 @@ async fn bodies_past_the_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_nobody_reads_do_not_cost_the_answer() {
+    let (place, server, _) = start().await;
+    let body = Bytes::from(vec![b' '; 200 << 10]);
+    let known = place.client(Protocol::Http1);
+    let unknown = place.client(Protocol::Http1).with_token("nobody");
+    for _ in 0..20 {
+        let ask = || Request::post("/apis/nope.example.com/v1/things").header(CONTENT_TYPE, JSON);
+        assert_eq!(known.send(ask(), body.clone()).await.unwrap().code, 404);
+        assert_eq!(unknown.send(ask(), body.clone()).await.unwrap().code, 401);
+    }
+    finish(&place, server).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_of_what_is_not_there_yet() {
+    let (place, server, client) = start().await;
+    let map = |data: &Value| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "resourceVersion": "7"}, "data": data})
+    };
+    let dry = format!("{CONFIG_MAPS}?dryRun=All");
+    let answer = client.post(&dry, &map(&json!({}))).await.unwrap().expect(201);
+    assert_eq!(answer["metadata"]["resourceVersion"], "7");
+    client.post(CONFIG_MAPS, &map(&json!({}))).await.unwrap().expect(500);
+    client.post(CONFIG_MAPS, &map(&json!({"/": ""}))).await.unwrap().expect(422);
+    finish(&place, server).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn yaml_that_is_no_object() {
     let (place, server, client) = start().await;
     let laughs: String =

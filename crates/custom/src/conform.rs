@@ -42,9 +42,9 @@ impl Unions {
                     }
                 }
                 ("additionalProperties" | "additionalItems", Value::Bool(_)) => {}
-                ("items", _) | ("additionalProperties" | "additionalItems", Value::Null) => {
-                    dropped.push(keyword.clone())
-                }
+                ("items" | "additionalProperties" | "additionalItems", Value::Null) => dropped.push(keyword.clone()),
+                // It counts as given, and holds no schema.
+                ("items", value) => *value = Value::Null,
                 ("additionalProperties" | "additionalItems", _) => {
                     return Err("boolean or JSON schema expected".to_owned());
                 }
@@ -84,11 +84,14 @@ impl Unions {
     }
 }
 
-/// The text of an error about a part, as the whole would have it.
+/// The text of an error about a part, as the whole would have it: Go names the struct that holds the part.
 fn below(path: &str, text: &str) -> String {
+    if let Some((before, of)) = text.split_once("Go value of type ") {
+        return format!("{before}Go struct field JSONSchemaProps.{path} of type {of}");
+    }
     let Some((before, rest)) = text.split_once("Go struct field ") else { return text.to_owned() };
     match rest.split_once('.') {
-        Some((owner, rest)) => format!("{before}Go struct field {owner}.{path}.{rest}"),
+        Some((_, rest)) => format!("{before}Go struct field JSONSchemaProps.{path}.{rest}"),
         None => text.to_owned(),
     }
 }
@@ -113,7 +116,11 @@ mod tests {
                 "additionalProperties": {"type": "string", "bogus": 2}}}}}),
             Ok(json!({"properties": {"l": {"items": {"type": "object", "additionalProperties": {"type": "string"}}}}})),
         );
-        check(json!({"items": 5, "additionalProperties": false}), Ok(json!({"additionalProperties": false})));
+        check(
+            json!({"items": 5, "additionalProperties": false}),
+            Ok(json!({"items": null, "additionalProperties": false})),
+        );
+        check(json!({"items": null}), Ok(json!({})));
     }
 
     #[test]
@@ -121,6 +128,12 @@ mod tests {
         let place = "JSONSchemaProps.spec.versions.schema.openAPIV3Schema.properties.items.type";
         let text = format!("json: cannot unmarshal number into Go struct field {place} of type string");
         check(json!({"properties": {"l": {"items": {"type": 5}}}}), Err(&text));
+        let place = "JSONSchemaProps.spec.versions.schema.openAPIV3Schema.items.x-kubernetes-validations.rule";
+        let text = format!("json: cannot unmarshal bool into Go struct field {place} of type string");
+        check(json!({"items": {"x-kubernetes-validations": [{"rule": true}]}}), Err(&text));
+        let place = "JSONSchemaProps.spec.versions.schema.openAPIV3Schema.items";
+        let text = format!("json: cannot unmarshal number into Go struct field {place} of type v1.JSONSchemaProps");
+        check(json!({"items": [1]}), Err(&text));
         check(json!({"additionalProperties": "x"}), Err("boolean or JSON schema expected"));
     }
 }

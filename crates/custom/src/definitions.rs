@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use pawl_kinds::{Behaviour, Columns, Findings, Forms, MetadataCheck, Prepare, Resource, Subresource, Write};
+use pawl_kinds::{
+    Behaviour, Columns, Findings, Forms, MetadataCheck, MetadataPass, Prepare, Resource, Subresource, Write,
+};
 use pawl_meta::object::{Meta, Object, metadata_mut};
-use pawl_meta::{FieldPath, time};
+use pawl_meta::{Errors, FieldPath, time};
 use pawl_schema::Type;
 use serde_json::{Value, json};
 
@@ -67,7 +69,14 @@ impl Behaviour for Definitions {
     }
 
     fn validate(&self, write: Write<'_>, object: &Object, metadata: MetadataCheck<'_>, found: &mut Findings) {
-        self.builtin.validate(write, object, metadata, found);
+        // Of a change of metadata upstream asks only what a change may do, where it is a definition's.
+        let is_update = write.old.is_some();
+        let mut metadata = |pass, errors: &mut Errors| {
+            if !(is_update && pass == MetadataPass::Meta) {
+                metadata(pass, errors);
+            }
+        };
+        self.builtin.validate(write, object, &mut metadata, found);
         if write.old.is_none() {
             let at = FieldPath::of("metadata");
             for field in ["generateName", "name"] {

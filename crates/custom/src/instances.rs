@@ -155,7 +155,15 @@ impl Behaviour for Instances {
     }
 
     fn set_defaults(&self, object: &mut Object) -> Result<(), String> {
+        if let Some(why) = self.structural().misnamed(object) {
+            return Err(why);
+        }
         self.structural().default(object);
+        Ok(())
+    }
+
+    fn set_defaults_of_applied(&self, object: &mut Object) -> Result<(), String> {
+        self.structural().default_keeping_nulls(object);
         Ok(())
     }
 
@@ -269,6 +277,10 @@ impl Forms for Instances {
 
     fn rendering(&self) -> Option<u64> {
         Some(self.way)
+    }
+
+    fn is_in_form(&self, object: &Object) -> bool {
+        self.structural().has_defaults_of_fields(object)
     }
 
     fn type_of(&self, api_version: &str) -> Option<TypeRef<'_>> {

@@ -169,6 +169,16 @@ pub(crate) enum Arriving {
     There(Bytes),
 }
 
+/// Reads on what nobody wants to know, as far as it is short and comes soon: a connection that is closed with something
+/// unread in it may take the answer with it.
+async fn pass_by(body: Incoming) {
+    const SHORT: usize = 256 << 10;
+    const SOON: Duration = Duration::from_secs(5);
+    let mut body = Limited::new(body, SHORT);
+    let read = async { while let Some(Ok(_)) = body.frame().await {} };
+    let _ = tokio::time::timeout(SOON, read).await;
+}
+
 impl Api {
     pub fn new(registry: Arc<Registry>, access: Access, documents: Box<dyn Documents>, settings: ApiSettings) -> Self {
         let ApiSettings {
@@ -250,11 +260,16 @@ impl Api {
 
     async fn admit(&self, asked: Asked, body: Incoming, origin: &Origin<'_>) -> Result<Response<Body>, Status> {
         let Asked { info, headers, .. } = &asked;
-        let sender = self.access.authenticate(headers, origin.peer).inspect_err(|_| {
-            if let Some(audit) = &self.audit {
-                audit.refused(info, headers, origin);
+        let sender = match self.access.authenticate(headers, origin.peer) {
+            Ok(sender) => sender,
+            Err(status) => {
+                if let Some(audit) = &self.audit {
+                    audit.refused(info, headers, origin);
+                }
+                pass_by(body).await;
+                return Err(status);
             }
-        })?;
+        };
         let acting = self.access.impersonate(&sender, headers, info);
         let trail = self.audit.as_ref().and_then(|audit| {
             let acting_as = acting.as_ref().ok().and_then(Option::as_ref);
@@ -274,7 +289,10 @@ impl Api {
                 let accepted = Accepted::default();
                 self.serve(Call { asked, accepted, body, cx, trail: trail.clone(), connection }).await
             }
-            Err(status) => Err(status),
+            Err(status) => {
+                pass_by(body).await;
+                Err(status)
+            }
         };
         if let Some(trail) = &trail {
             trail.note(&result, long_running);
@@ -362,6 +380,9 @@ impl Api {
             },
             Err(status) => Err(status),
         };
+        if let Arriving::Coming(body) = std::mem::replace(&mut call.body, Arriving::There(Bytes::new())) {
+            pass_by(body).await;
+        }
         if let Some(trail) = &call.trail {
             trail.annotate(call.cx.take_notes());
         }

@@ -24,6 +24,11 @@ pub trait Behaviour: Debug + Send + Sync {
     /// could not see.
     fn set_defaults(&self, object: &mut Object) -> Result<(), String>;
 
+    /// The same for what apply made. Upstream does not read it as it reads a body.
+    fn set_defaults_of_applied(&self, object: &mut Object) -> Result<(), String> {
+        self.set_defaults(object)
+    }
+
     /// Drops, keeps or fills in what is not the client's to say, before validation.
     fn prepare(&self, write: Write<'_>, object: &mut Object, by: &Prepare);
 
@@ -154,6 +159,12 @@ pub trait Forms: Debug + Send + Sync {
     /// how, never the same for two ways.
     fn rendering(&self) -> Option<u64> {
         None
+    }
+
+    /// Whether an object that was judged in the stored version comes out of the store as it went in. What is dropped from it
+    /// after its defaults were filled in takes its default again when it is read.
+    fn is_in_form(&self, _object: &Object) -> bool {
+        true
     }
 
     /// What a version looks like; `None` where the kind has no such version.

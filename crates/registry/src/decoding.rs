@@ -272,7 +272,8 @@ fn other_version(given: &str, expected: &str) -> String {
 
 /// Whether a kind once had this version, or has it in another group.
 fn is_once_served(given: &GroupVersion, wanted: &Wanted<'_>) -> bool {
-    const OTHERS: [(&str, &str, &str); 7] = [
+    const OTHERS: [(&str, &str, &str); 8] = [
+        ("CustomResourceDefinition", "apiextensions.k8s.io", "v1beta1"),
         ("Scale", "extensions", "v1beta1"),
         ("Scale", "apps", "v1beta1"),
         ("Scale", "apps", "v1beta2"),

@@ -178,7 +178,8 @@ impl Registry {
         if old.is_none() {
             metadata_mut(&mut object).remove("resourceVersion");
         }
-        self.set_defaults(served, &mut object).map_err(Status::plain_error)?;
+        served.resource.behaviour.set_defaults_of_applied(&mut object).map_err(Status::plain_error)?;
+        served.settle_form(&mut object);
         Ok(object)
     }
 

@@ -86,12 +86,8 @@ impl Pipeline<'_> {
     /// Namespace and name are those of the URL; what metadata has twice, or not at all, is settled.
     fn settle(&mut self) -> Result<(), Status> {
         settle_namespace(self.served, self.namespace, &mut self.new)?;
-        match self.present {
-            None if !self.new.resource_version().is_empty() => {
-                return Err(Status::plain_error("resourceVersion should not be set on objects to be created"));
-            }
-            None => {}
-            Some(_) => check_name(&self.new, self.name)?,
+        if self.present.is_some() {
+            check_name(&self.new, self.name)?;
         }
         metadata::dedup_owners(self.cx, &mut self.new, self.patches);
         self.settle_liens();
@@ -210,6 +206,10 @@ impl Pipeline<'_> {
     async fn commit_create(&self, key: &str, held: Held, mark: Option<Mark>) -> Result<Arc<Entry>, Status> {
         let Self { registry, served, new, .. } = self;
         let storage = registry.storage();
+        // It is the store that minds, so that everything else that is wrong is told before, and a dry run passes.
+        if !self.cx.dry_run && new.resource_version().parse::<u64>().is_ok_and(|version| version != 0) {
+            return Err(Status::plain_error("resourceVersion should not be set on objects to be created"));
+        }
         let value = served.stored_form(new);
         if self.cx.dry_run {
             storage.catch_up().await?;
@@ -221,7 +221,8 @@ impl Pipeline<'_> {
             return Err(exists(served, &existing));
         }
         if self.cx.dry_run {
-            return Ok(Arc::new(served.stored.entry(key, 0, value)));
+            let said = new.resource_version().parse().unwrap_or(0);
+            return Ok(Arc::new(served.stored.entry(key, said, value)));
         }
         let Some(_open) = served.stored.door.enter().await else { return Err(closed(served)) };
         let put = Put { value: value.clone(), ttl: registry.ttl(served) };

@@ -136,7 +136,9 @@ impl Served {
         if forms.stored() != self.api_version {
             return;
         }
-        readable.notes.keep(&Arc::new(Look { way, bytes: None, fields: fields(forms, object) }));
+        if forms.is_in_form(object) {
+            readable.notes.keep(&Arc::new(Look { way, bytes: None, fields: fields(forms, object) }));
+        }
         if mark.is_some() {
             readable.notes.change(|noted| noted.mark = mark);
         }

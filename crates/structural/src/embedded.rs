@@ -118,6 +118,33 @@ impl<'m> Embedded<'m> {
     }
 }
 
+/// What of the objects inside of a value is named by something that is no text: the first that is found, in words.
+pub(crate) fn misnamed(node: &Node, value: &Value, path: &FieldPath) -> Option<String> {
+    if !node.below.embedded {
+        return None;
+    }
+    if let (Some(items), Some(item)) = (value.as_array(), &node.item) {
+        return items.iter().enumerate().find_map(|(index, value)| misnamed(item, value, &path.index(index)));
+    }
+    let members = value.as_object()?;
+    let of_object = ["apiVersion", "kind"].into_iter().find_map(|name| {
+        let wrong = members.get(name).filter(|value| node.is_embedded && !value.is_string())?;
+        Some(format!("{}: Invalid value: {}: must be a string", path.child(name), shown(wrong)))
+    });
+    of_object.or_else(|| misnamed_below(node, members, path))
+}
+
+/// The same for what an object holds.
+pub(crate) fn misnamed_below(node: &Node, members: &Object, path: &FieldPath) -> Option<String> {
+    members.iter().filter(|_| node.below.embedded).find_map(|(name, value)| {
+        match (node.property(name), &node.additional) {
+            (Some(property), _) => misnamed(property, value, &path.child(name)),
+            (None, Others::Schema(schema)) => misnamed(schema, value, &path.key(name)),
+            _ => None,
+        }
+    })
+}
+
 /// A printed path as a path that can be extended.
 fn path_of(printed: &str) -> FieldPath {
     FieldPath::of(printed)

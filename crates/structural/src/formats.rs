@@ -34,6 +34,12 @@ impl Format {
         Some(Format { name: name.into(), fits })
     }
 
+    /// The format of a schema, whatever its type and whether anybody knows it.
+    pub fn as_written(props: &Props) -> Option<Format> {
+        let name = &*props.format;
+        (!name.is_empty()).then(|| Format { name: name.into(), fits: of_strings(name) })
+    }
+
     pub fn name(&self) -> &str {
         &self.name
     }

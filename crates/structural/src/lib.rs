@@ -29,6 +29,7 @@ mod validate;
 mod values;
 mod view;
 
+use pawl_meta::FieldPath;
 use pawl_meta::object::Object;
 use pawl_schema::{Type, TypeRef};
 
@@ -67,10 +68,29 @@ impl Structural {
         self.root.as_ref().map(|root| prune::prune_resource(root, object)).unwrap_or_default()
     }
 
+    /// What names an object inside of this one and is no text, in words.
+    pub fn misnamed(&self, object: &Object) -> Option<String> {
+        embedded::misnamed_below(self.root.as_ref()?, object, &FieldPath::root())
+    }
+
     /// Fills in defaults and drops nulls that are no values. Doing it twice changes nothing.
     pub fn default(&self, object: &mut Object) {
         if let Some(root) = &self.root {
             fill::fill_members(root, object);
+        }
+    }
+
+    /// Whether an object has all of its own fields that have a default.
+    pub fn has_defaults_of_fields(&self, object: &Object) -> bool {
+        let Some(root) = &self.root else { return true };
+        let has = |(name, node): &(Box<str>, node::Node)| node.default.is_none() || object.contains_key(&**name);
+        !root.below.defaults || root.properties.iter().all(has)
+    }
+
+    /// The same as [`Structural::default`] but for nulls that are no values: they stay, to be refused.
+    pub fn default_keeping_nulls(&self, object: &mut Object) {
+        if let Some(root) = &self.root {
+            fill::fill_keeping_nulls(root, object);
         }
     }
 

@@ -142,46 +142,54 @@ pub(crate) struct Below {
     pub defaults: bool,
 }
 
+/// Which format a schema has: one that it may have, or whatever it says.
+type FormatOf = fn(&Props) -> Option<Format>;
+
 impl Node {
     /// Compiles a schema; rules too, which takes the most time.
     pub fn compile(props: &Props, is_root: bool) -> Node {
-        let mut node = Self::keywords(props);
-        node.item = props.item().map(|item| Box::new(Node::compile(item, false)));
-        let properties = props.properties.iter();
-        node.properties = properties.map(|(name, props)| (name.clone(), Node::compile(props, false))).collect();
-        node.additional = match &props.additional {
-            None => Others::Unsaid,
-            Some(Additional::Allowed(true)) => Others::Allowed,
-            Some(Additional::Allowed(false)) => Others::Forbidden,
-            Some(Additional::Schema(schema)) => Others::Schema(Box::new(Node::compile(schema, false))),
-        };
+        Self::compile_with(props, is_root, Format::of)
+    }
+
+    /// The same for a default. Upstream takes formats that do not fit their types out of schemas before it judges objects,
+    /// and not before it judges defaults.
+    pub fn compile_default(props: &Props, is_root: bool) -> Node {
+        Self::compile_with(props, is_root, Format::as_written)
+    }
+
+    fn compile_with(props: &Props, is_root: bool, format: FormatOf) -> Node {
+        let below = |props: &Props| Node::compile_with(props, false, format);
+        let mut node = Self::structure(props, format, &below);
         node.rules = Rules::compile(props, is_root).map(Box::new);
         node.below = node.look_below();
         node
     }
 
     /// The same without rules, for schemas that stand on a value of another.
-    fn compile_composed(props: &Props) -> Node {
-        let mut node = Self::keywords(props);
-        node.item = props.item().map(|item| Box::new(Node::compile_composed(item)));
-        let properties = props.properties.iter();
-        node.properties = properties.map(|(name, props)| (name.clone(), Node::compile_composed(props))).collect();
+    fn compile_composed(props: &Props, format: FormatOf) -> Node {
+        Self::structure(props, format, &|props| Node::compile_composed(props, format))
+    }
+
+    fn structure(props: &Props, format: FormatOf, below: &dyn Fn(&Props) -> Node) -> Node {
+        let mut node = Self::keywords(props, format);
+        node.item = props.item().map(|item| Box::new(below(item)));
+        node.properties = props.properties.iter().map(|(name, props)| (name.clone(), below(props))).collect();
         node.additional = match &props.additional {
-            Some(Additional::Schema(schema)) => Others::Schema(Box::new(Node::compile_composed(schema))),
-            Some(Additional::Allowed(false)) => Others::Forbidden,
-            Some(Additional::Allowed(true)) => Others::Allowed,
             None => Others::Unsaid,
+            Some(Additional::Allowed(true)) => Others::Allowed,
+            Some(Additional::Allowed(false)) => Others::Forbidden,
+            Some(Additional::Schema(schema)) => Others::Schema(Box::new(below(schema))),
         };
         node
     }
 
-    fn keywords(props: &Props) -> Node {
+    fn keywords(props: &Props, format: FormatOf) -> Node {
         let types = Types::of(props);
         Node {
             kind: props.kind.clone(),
             types,
             nullable: props.nullable,
-            format: Format::of(props),
+            format: format(props),
             number: NumberRules::of(props).map(Box::new),
             text: TextRules::of(props).map(Box::new),
             allowed: props.allowed.clone(),
@@ -190,7 +198,7 @@ impl Node {
             min_properties: props.min_properties,
             max_properties: props.max_properties,
             required: props.required.clone(),
-            composed: Composed::of(props).map(Box::new),
+            composed: Composed::of(props, format).map(Box::new),
             list: match props.list_type.as_deref() {
                 Some("set") => List::Set,
                 Some("map") => List::Map(props.list_map_keys.clone()),
@@ -309,13 +317,14 @@ impl TextRules {
 }
 
 impl Composed {
-    fn of(props: &Props) -> Option<Composed> {
-        let nodes = |list: &[Props]| list.iter().map(Node::compile_composed).collect::<Vec<_>>();
+    fn of(props: &Props, format: FormatOf) -> Option<Composed> {
+        let node = |props: &Props| Node::compile_composed(props, format);
+        let nodes = |list: &[Props]| list.iter().map(node).collect::<Vec<_>>();
         let composed = Composed {
             all: nodes(&props.all_of),
             any: nodes(&props.any_of),
             one: nodes(&props.one_of),
-            not: props.not.as_deref().map(Node::compile_composed),
+            not: props.not.as_deref().map(node),
         };
         let says_nothing =
             composed.all.is_empty() && composed.any.is_empty() && composed.one.is_empty() && composed.not.is_none();

@@ -82,6 +82,8 @@ pub struct Foreign {
     pub pattern_properties: BTreeMap<Box<str>, Props>,
     pub definitions: BTreeMap<Box<str>, Props>,
     pub dependencies: BTreeMap<Box<str>, Dependency>,
+    /// Also where they are empty, which counts.
+    pub has_dependencies: bool,
     pub additional_items: Option<Additional>,
 }
 
@@ -92,7 +94,7 @@ impl Foreign {
             && self.reference.is_none()
             && self.pattern_properties.is_empty()
             && self.definitions.is_empty()
-            && self.dependencies.is_empty()
+            && !self.has_dependencies
             && self.additional_items.is_none()
     }
 }
@@ -160,7 +162,9 @@ impl Props {
             min_properties: read.count("minProperties"),
             required: read.texts("required"),
             allowed: read.list("enum", Value::clone),
-            items: read.given("items").map(|items| match items {
+            items: map.get("items").map(|items| match items {
+                // Something was there that is no schema.
+                Value::Null => Items::Many(Vec::new()),
                 Value::Array(many) => Items::Many(many.iter().map(Props::parse).collect()),
                 one => Items::One(Box::new(Props::parse(one))),
             }),
@@ -359,6 +363,7 @@ impl Reader<'_> {
                 }
                 schema => Dependency::Schema(Box::new(Props::parse(schema))),
             }),
+            has_dependencies: self.given("dependencies").is_some(),
             additional_items: self.additional("additionalItems"),
         }
     }

@@ -75,7 +75,7 @@ fn find<'o>(object: &'o Object, path: &str) -> Result<Option<&'o Value>, String>
         let Some(members) = at.as_object() else {
             let (shown, kind) = (pawl_meta::go::print_map(at), go_type(at));
             return Err(format!(
-                ".{walked} accessor error: {shown} is of the type {kind}, expected map[string]interface{{}}"
+                ".{walked}.{name} accessor error: {shown} is of the type {kind}, expected map[string]interface{{}}"
             ));
         };
         match members.get(name) {

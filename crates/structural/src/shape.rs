@@ -27,7 +27,9 @@ struct Builder<'m> {
 impl Builder<'_> {
     /// An object with metadata of its own: the whole, or one inside of it, which may be of any kind.
     fn resource(&mut self, node: &Node, is_embedded: bool) -> NodeId {
-        let text = Described::new(NodeKind::Scalar(Scalar::String), "string");
+        let mut text = Described::new(NodeKind::Scalar(Scalar::String), "string");
+        // Of objects within objects it is told where they stand, which is not known here.
+        text.lenient = is_embedded;
         let text = self.types.add(text);
         let meta = self.types.copy(self.meta);
         let mut fields = vec![Field::new("apiVersion", text), Field::new("kind", text), Field::new("metadata", meta)];

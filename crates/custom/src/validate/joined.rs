@@ -118,7 +118,14 @@ pub fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
 
 fn same_member(key: &str, a: Option<&Value>, b: Option<&Value>) -> bool {
     // Pointers in Go: that a zero value is there means something.
-    let kept = ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-list-type", "x-kubernetes-map-type", "$ref"];
+    let kept = [
+        "x-kubernetes-preserve-unknown-fields",
+        "x-kubernetes-list-type",
+        "x-kubernetes-map-type",
+        "$ref",
+        "additionalProperties",
+        "additionalItems",
+    ];
     let maps = ["properties", "patternProperties", "definitions", "dependencies"];
     let zero = |value: &&Value| match value {
         Value::Null => true,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use pawl_meta::object::Object;
-use pawl_meta::read;
+use pawl_meta::{go, read};
 use pawl_rules::{Errors, FieldPath, formats};
 use serde_json::json;
 
@@ -35,6 +35,11 @@ pub fn review_versions(versions: &[&str], known: bool, at: &FieldPath, errors: &
 
 fn url(text: &str, at: &FieldPath, errors: &mut Errors) {
     let form = "; desired format: https://host[/path]";
+    if let Some(why) = unreadable(text) {
+        let said = format!("url must be a valid URL: parse {}: {why}{form}", go::quote(text));
+        errors.required(at, said);
+        return;
+    }
     let (rest, fragment) = text.split_once('#').unwrap_or((text, ""));
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (scheme, rest) = rest.split_once(':').unwrap_or(("", rest));
@@ -58,6 +63,21 @@ fn url(text: &str, at: &FieldPath, errors: &mut Errors) {
     if !query.is_empty() {
         errors.invalid(at, query, "query parameters are not permitted in the URL");
     }
+}
+
+/// Why Go reads no URL at all.
+fn unreadable(text: &str) -> Option<&'static str> {
+    if text.bytes().any(|b| b < 0x20 || b == 0x7f) {
+        return Some("net/url: invalid control character in URL");
+    }
+    if text.starts_with(':') {
+        return Some("missing protocol scheme");
+    }
+    let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    let behind = text.trim_start_matches(is_of_scheme);
+    let has_scheme = behind.starts_with(':') && text.starts_with(|c: char| c.is_ascii_alphabetic());
+    let first = text.split(['/', '?', '#']).next().unwrap_or_default();
+    (!has_scheme && first.contains(':')).then_some("first path segment in URL cannot contain colon")
 }
 
 fn service(service: &Object, at: &FieldPath, errors: &mut Errors) {

@@ -70,7 +70,10 @@ impl Walk {
     }
 
     fn default(&mut self, schema: &Props, default: &Value, path: &FieldPath, is_resource: bool, is_meta: bool) {
-        let node = Node::compile(schema, is_resource);
+        let mut node = Node::compile_default(schema, is_resource);
+        // What stands at the root is an object of the kind, and is asked what objects within objects are asked.
+        node.is_embedded |= is_resource;
+        node.below.embedded |= is_resource;
         if self.require_pruned && !is_meta {
             let mut pruned = default.clone();
             prune(&node, &mut pruned);

@@ -138,7 +138,7 @@ impl Walk<'_> {
             (foreign.additional_items.is_some(), "additionalItems"),
             (!foreign.pattern_properties.is_empty(), "patternProperties"),
             (!foreign.definitions.is_empty(), "definitions"),
-            (!foreign.dependencies.is_empty(), "dependencies"),
+            (foreign.has_dependencies, "dependencies"),
             (foreign.reference.is_some(), "$ref"),
         ];
         for (_, name) in unsupported.iter().filter(|(is_given, _)| *is_given) {
@@ -453,7 +453,7 @@ pub(super) fn check_root_with_status(schema: &Props, path: &FieldPath, errors: &
         schema.not.is_some(),
         schema.additional.is_some(),
         !foreign.pattern_properties.is_empty(),
-        !foreign.dependencies.is_empty(),
+        foreign.has_dependencies,
         foreign.additional_items.is_some(),
         !foreign.definitions.is_empty(),
         schema.embedded,
