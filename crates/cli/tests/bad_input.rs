@@ -143,9 +143,7 @@ async fn bodies_that_nobody_reads_do_not_cost_the_answer() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_version_of_what_is_not_there_yet() {
     let (place, server, client) = start().await;
-    let map = |data: &Value| {
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "resourceVersion": "7"}, "data": data})
-    };
+    let map = |data: &Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "resourceVersion": "7"}, "data": data});
     let dry = format!("{CONFIG_MAPS}?dryRun=All");
     let answer = client.post(&dry, &map(&json!({}))).await.unwrap().expect(201);
     assert_eq!(answer["metadata"]["resourceVersion"], "7");
