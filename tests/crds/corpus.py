@@ -4,8 +4,8 @@ import json
 import re
 
 import packages
-from mutations import MUTATIONS, mutate
-from spoiling import spoil
+from mutations import MUTATIONS, mutate, schema_of
+from spoiling import spoil, tighten
 from wire import Request
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -17,6 +17,7 @@ NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 # Updates begin with another way than what is broken.
 CHANGED = 59
 MODES = ("Strict", "Warn")
+WORDS = (*MODES, "spoiled", "made", "put", "merge", "apply", "tightened", "same", "else", "reapply")
 # Every so many-th manifest is created, not only tried.
 KEPT = 4
 
@@ -25,11 +26,16 @@ class Corpus:
     def __init__(self):
         self.definitions, self.samples = packages.load()
         self.wanted = lambda id: True
+        # Of every kind, the manifest whose definition becomes stricter.
+        self.first = {}
+        for sample in self.samples:
+            if not int(sample.digest, 16) % KEPT:
+                self.first.setdefault((sample.value["apiVersion"].split("/")[0], sample.value["kind"]), sample.digest)
         self.small = [document for document in self.definitions if len(document.text) <= SMALL]
 
     def keep(self, wanted):
         """Only what is wanted stays, with the definitions that it needs."""
-        self.samples = [sample for sample in self.samples if any(wanted(f"{id_of(sample)}/{word}") for word in (*MODES, "spoiled", "made", "put", "merge", "apply"))]
+        self.samples = [sample for sample in self.samples if any(wanted(f"{id_of(sample)}/{word}") for word in WORDS)]
         kinds = {(sample.value["apiVersion"].split("/")[0], sample.value["kind"]) for sample in self.samples}
         names = {name for word in ("strict", "published", "status") for name in self.names() if wanted(f"{word}/{name}")}
         names |= {name for name, way, _ in self.mutated(1, CHANGED, EVERY) if wanted(f"changed/{name}/{way}")}
@@ -63,10 +69,7 @@ class Corpus:
             if not self.wanted(f"changed/{name}/{way}"):
                 continue
             request = Request(f"changed/{name}/{way}", "PUT", f"{DEFINITIONS}/{name}?dryRun=All&fieldValidation=Warn", value)
-            if isinstance(value.get("metadata"), dict):
-                value["metadata"]["resourceVersion"] = version_of(f"{DEFINITIONS}/{name}")
-            request.sent = json.dumps(value).encode()
-            yield request
+            yield versioned(request, value, version_of(f"{DEFINITIONS}/{name}"))
 
     def mutated(self, ways, offset, every):
         """Every way in turn; one that does not fit gives its place to the next."""
@@ -116,14 +119,39 @@ class Corpus:
                 changed = spoil(body, f"{way} {sample.digest}")
                 if way == "put":
                     request = Request(f"{id}/{way}", "PUT", f"{there}&fieldValidation=Warn", changed)
-                    changed["metadata"]["resourceVersion"] = version_of(f"{place}/{body['metadata']['name']}")
-                    request.sent = json.dumps(changed).encode()
-                    yield request
+                    yield versioned(request, changed, version_of(there.split("?")[0]))
                 elif way == "merge":
                     changed.pop("metadata")
                     yield Request(f"{id}/{way}", "PATCH", f"{there}&fieldValidation=Strict", changed, "application/merge-patch+json")
                 else:
                     yield Request(f"{id}/{way}", "PATCH", f"{there}&fieldManager=me&force=true", changed, "application/apply-patch+yaml")
+
+    def tightened(self, version_of, settle):
+        """Of what was created, an object of every kind: its definition becomes stricter about something that it has, and it is changed.
+        `settle` waits until the definition is obeyed."""
+        kinds = {(document.value["spec"]["group"], document.value["spec"]["names"]["kind"]): document.value for document in self.definitions if len(document.text) <= SMALL}
+        for sample, place in self.placed():
+            group, version = sample.value["apiVersion"].split("/")
+            definition = copy.deepcopy(kinds.get((group, sample.value["kind"])))
+            if definition is None or self.first.get((group, sample.value["kind"])) != sample.digest:
+                continue
+            body, id = nameable(sample), id_of(sample)
+            if version_of(f"{place}/{body['metadata']['name']}") is None:
+                continue
+            definition["spec"].pop("conversion", None)
+            schema = schema_of(next(one for one in definition["spec"]["versions"] if one["name"] == version))
+            if schema is None or not tighten(schema, body, f"tighten {sample.digest}"):
+                continue
+            there = f"{DEFINITIONS}/{definition['metadata']['name']}"
+            yield versioned(Request(f"{id}/tightened", "PUT", there, definition), definition, version_of(there))
+            body["metadata"]["name"] += "-more"
+            settle(place, body)
+            body["metadata"]["name"] = f"x-{sample.digest}"
+            there = f"{place}/{body['metadata']['name']}"
+            body["metadata"]["labels"] = {"more": "x"}
+            for way, changed in (("same", body), ("else", spoil(body, f"else {sample.digest}"))):
+                yield versioned(Request(f"{id}/{way}", "PUT", f"{there}?dryRun=All", changed), changed, version_of(there))
+            yield Request(f"{id}/reapply", "PATCH", f"{there}?dryRun=All&fieldManager=me&force=true", body, "application/apply-patch+yaml")
 
     def placed(self):
         """Every manifest with the path of its collection."""
@@ -137,6 +165,15 @@ class Corpus:
             begin, plural, namespaced = kinds[sample.value["apiVersion"], sample.value["kind"]]
             space = f"/namespaces/{namespace_of(sample.value)}" if namespaced else ""
             yield sample, f"{begin}{space}/{plural}"
+
+
+def versioned(request, value, version):
+    """The request as it is sent: of what is there. The mark of a question does not depend on it."""
+    value = copy.deepcopy(value)
+    if isinstance(value.get("metadata"), dict):
+        value["metadata"]["resourceVersion"] = version or "1"
+    request.sent = json.dumps(value).encode()
+    return request
 
 
 def nameable(sample):

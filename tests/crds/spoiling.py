@@ -1,4 +1,4 @@
-"""Ways to spoil a manifest: one place of it, which a hash decides on, gets another value."""
+"""Ways to spoil a manifest: one place of it, which a hash decides on, gets another value, or its schema becomes stricter there."""
 import copy
 import hashlib
 
@@ -31,6 +31,49 @@ def spoil(value, seed):
     else:
         holder[key] = near(holder[key], draw)
     return spoiled
+
+
+def tighten(schema, value, seed):
+    """Whether a schema, which is changed, could be made stricter about some place of a value below its top level."""
+    draw, found = Draw(seed), []
+    for key, part in value.items():
+        child = (schema.get("properties") or {}).get(key)
+        if key not in ("apiVersion", "kind", "metadata", "status") and isinstance(child, dict):
+            described(child, part, found)
+    if not found:
+        return False
+    node = draw.of(found)
+    keyword, never = draw.of(STRICTER["any"] + STRICTER.get(node["type"], ()))
+    if keyword == "required" and not node.get("additionalProperties"):
+        node.setdefault("properties", {})["neverThere"] = {"type": "string"}
+    node.pop("default", None)
+    node[keyword] = copy.deepcopy(never)
+    return True
+
+
+NEVER = [{"rule": "false", "message": "never"}]
+STRICTER = {
+    "any": (("x-kubernetes-validations", NEVER),),
+    "string": (("pattern", "^never$"), ("maxLength", 0), ("enum", ["never"]), ("minLength", 1000), ("format", "ipv6")),
+    "integer": (("maximum", -5), ("minimum", 10**7), ("enum", [-7]), ("multipleOf", 999983)),
+    "array": (("maxItems", 0), ("minItems", 500)),
+    "object": (("required", ["neverThere"]), ("maxProperties", 0), ("minProperties", 50), ("not", {}), ("anyOf", [{"required": ["neverThere"]}])),
+    "boolean": (("enum", [False]),),
+}
+
+
+def described(schema, value, found):
+    """Schemas of the parts of a value."""
+    if schema.get("type"):
+        found.append(schema)
+    if isinstance(value, dict):
+        for key, part in value.items():
+            child = (schema.get("properties") or {}).get(key) or schema.get("additionalProperties")
+            if isinstance(child, dict):
+                described(child, part, found)
+    elif isinstance(value, list) and isinstance(schema.get("items"), dict):
+        for part in value:
+            described(schema["items"], part, found)
 
 
 def near(value, draw):

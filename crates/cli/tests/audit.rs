@@ -304,3 +304,39 @@ async fn records_that_are_lost_are_counted() {
     audited.server.until(counted).await.unwrap();
     audited.server.stop().await;
 }
+
+/// What a schema that was tightened would refuse, and lets pass since nobody touched it, is named in the log and counted.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_let_pass_is_named() {
+    let mut audited = Audited::start(json!([{"level": "Metadata"}]), &[]).await;
+    let version = |text: Value| {
+        let spec = json!({"type": "object", "properties": {"a": text, "b": {"type": "string"}}});
+        let schema = json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}});
+        json!([{"name": "v1", "served": true, "storage": true, "schema": schema}])
+    };
+    let names = json!({"plural": "things", "kind": "Thing"});
+    let spec = json!({"group": "example.com", "scope": "Cluster", "names": names, "versions": version(json!({"type": "string"}))});
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let definition = json!({"metadata": {"name": "things.example.com"}, "spec": spec});
+    audited.send("0", Method::POST, definitions, &definition).await.expect(201);
+    let things = "/apis/example.com/v1/things";
+    let Audited { server, client, .. } = &mut audited;
+    server.until(async || client.get(things).await?.ok()).await.unwrap();
+    let thing = json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}, "spec": {"a": "x"}});
+    client.post(things, &thing).await.unwrap().expect(201);
+    let tighter = json!({"spec": {"versions": version(json!({"type": "string", "minLength": 3}))}});
+    client.merge(&format!("{definitions}/things.example.com"), &tighter).await.unwrap().expect(200);
+    let tried = format!("{things}?dryRun=All");
+    let short = json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "u"}, "spec": {"a": "x"}});
+    let refuses = async || match client.post(&tried, &short).await?.code {
+        422 => Ok(()),
+        code => Err(format!("{code}").into()),
+    };
+    server.until(refuses).await.unwrap();
+    audited.send("1", Method::PATCH, &format!("{things}/t"), &json!({"spec": {"b": "y"}})).await.expect(200);
+    let metrics = audited.client.get("/metrics").await.unwrap().body;
+    assert!(String::from_utf8_lossy(&metrics).contains("apiextensions_apiserver_ratcheted_errors_total{"));
+    let records = audited.records(&["1"]).await;
+    let note = records[0][0]["annotations"]["apiextensions.k8s.io/ratcheted"].as_str().unwrap().to_owned();
+    assert!(note.starts_with("spec.a ("), "{note}");
+}

@@ -247,7 +247,7 @@ async fn what_a_configuration_would_lose_is_said_beforehand() {
     running.admin.get(&format!("{SECRETS}/a")).await.unwrap().expect(200);
     std::fs::write(&other, "resources: [").unwrap();
     let (code, told) = check(&running.place);
-    assert!(code == Some(1) && told.contains("error decoding encryption provider configuration file"), "{told}");
+    assert!(code == Some(1) && told.contains("is no EncryptionConfiguration"), "{told}");
     // The same without a server.
     let Running { place, server, .. } = running;
     server.stop().await;

@@ -3,7 +3,7 @@
 //! Owns what its listener knows. A watch that ended, because it fell behind or the history it needed is gone, starts anew,
 //! and the listener is told the difference: nobody who follows has to know.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -79,7 +79,7 @@ impl Follower {
 
     /// All that the listener knows of.
     pub fn into_known(self) -> impl Iterator<Item = Arc<Entry>> {
-        self.known.objects.into_values()
+        self.known.objects.into_iter().map(|Keyed(entry)| entry)
     }
 
     async fn step(&mut self) -> Vec<Change> {
@@ -140,10 +140,33 @@ async fn start(registry: &Registry, served: &Served) -> Result<Watcher, Status> 
 /// The objects that the listener knows of, so that a watch that starts anew can tell what is gone.
 #[derive(Default)]
 struct Known {
-    objects: HashMap<Arc<str>, Arc<Entry>>,
+    objects: HashSet<Keyed>,
     /// While a watch tells what is there: the keys told so far.
     told: Option<HashSet<Arc<str>>>,
 }
+
+/// An entry that is found by its key. Who follows a million objects has as many of these: none has its key a second time.
+struct Keyed(Arc<Entry>);
+
+impl std::borrow::Borrow<str> for Keyed {
+    fn borrow(&self) -> &str {
+        &self.0.key
+    }
+}
+
+impl std::hash::Hash for Keyed {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.key.hash(state);
+    }
+}
+
+impl PartialEq for Keyed {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.key == other.0.key
+    }
+}
+
+impl Eq for Keyed {}
 
 impl Known {
     fn begin(&mut self) {
@@ -151,7 +174,7 @@ impl Known {
     }
 
     fn seen(&mut self, entry: Arc<Entry>, changes: &mut Vec<Change>) {
-        let before = self.objects.insert(Arc::clone(&entry.key), Arc::clone(&entry));
+        let before = self.objects.replace(Keyed(Arc::clone(&entry))).map(|Keyed(before)| before);
         if let Some(told) = &mut self.told {
             told.insert(Arc::clone(&entry.key));
             match before {
@@ -168,14 +191,14 @@ impl Known {
     }
 
     fn gone(&mut self, entry: Arc<Entry>, changes: &mut Vec<Change>) {
-        self.objects.remove(&entry.key);
+        self.objects.remove(&*entry.key);
         changes.push(Change::Gone(entry));
     }
 
     fn complete(&mut self, changes: &mut Vec<Change>) {
         let Some(told) = self.told.take() else { return };
-        let missing: Vec<Arc<str>> = self.objects.keys().filter(|key| !told.contains(*key)).cloned().collect();
-        changes.extend(missing.iter().filter_map(|key| self.objects.remove(key)).map(Change::Gone));
+        let missing = self.objects.extract_if(|Keyed(entry)| !told.contains(&entry.key));
+        changes.extend(missing.map(|Keyed(entry)| Change::Gone(entry)));
     }
 }
 

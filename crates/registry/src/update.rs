@@ -251,7 +251,7 @@ impl Registry {
             _ => ["finalizers", "liens", "ownerReferences"].iter().for_each(|field| restore(metadata, was, field)),
         }
         self.prepare_kind_update(cx, served, subresource, new, old);
-        if is_status && !facts.custom {
+        if is_status && !facts.custom && served.converts().is_none() {
             // What is restored may have defaults for what is not; what was wrong with it was told when it was read.
             let _ = self.set_defaults(served, new);
         }

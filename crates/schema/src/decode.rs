@@ -163,6 +163,8 @@ struct Notes {
     paths: usize,
     /// Bytes of all paths that were worked out.
     looked_at: usize,
+    /// How often the text was read again.
+    looked_up: usize,
     /// Whether `-0` is how a zero with a sign is written.
     plain_zero: Option<bool>,
     depth: usize,

@@ -28,9 +28,29 @@ fn equal_numbers(a: &Number, b: &Number) -> bool {
 
 /// Whether a value equals its old one, where lists that have keys compare by them.
 pub(crate) fn same(node: Option<&Node>, new: View<'_>, old: View<'_>) -> bool {
+    // Most of what did not change stands where it stood: then nobody has to look for it.
+    identical(new, old) || same_by_keys(node, new, old)
+}
+
+/// Whether a value equals its old one, with every item where it was.
+pub(crate) fn identical(new: View<'_>, old: View<'_>) -> bool {
+    match (new, old) {
+        (View::Value(new), View::Value(old)) => equal(new, old),
+        _ => match (new.object(), old.object()) {
+            (Some(new), Some(old)) => {
+                let same_field = |(name, new): (&String, &Value)| old.get(name).is_some_and(|old| equal(new, old));
+                new.len() == old.len() && new.iter().all(same_field)
+            }
+            _ => false,
+        },
+    }
+}
+
+fn same_by_keys(node: Option<&Node>, new: View<'_>, old: View<'_>) -> bool {
     if let (Some(new), Some(old)) = (new.object(), old.object()) {
         let same_field = |(name, new): (&String, &Value)| {
-            old.get(name).is_some_and(|old| same(node.and_then(|node| node.field(name)), new.into(), old.into()))
+            old.get(name)
+                .is_some_and(|old| same_by_keys(node.and_then(|node| node.field(name)), new.into(), old.into()))
         };
         return new.len() == old.len() && new.iter().all(same_field);
     }
@@ -45,7 +65,7 @@ pub(crate) fn same(node: Option<&Node>, new: View<'_>, old: View<'_>) -> bool {
 
 fn same_items(node: Option<&Node>, new: &[Value], old: &[Value]) -> bool {
     let item = node.and_then(|node| node.item.as_deref());
-    let same_item = |new: &Value, old: &Value| same(item, new.into(), old.into());
+    let same_item = |new: &Value, old: &Value| same_by_keys(item, new.into(), old.into());
     let are_paired = |keys: &[Box<str>]| {
         let pairs = pair(keys, new, old);
         new.iter().zip(&pairs).all(|(new, old)| old.is_some_and(|old| same_item(new, old)))

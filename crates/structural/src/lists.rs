@@ -18,29 +18,29 @@ pub(crate) struct Found {
     pub is_unchanged: bool,
 }
 
-/// Looks through all lists at and below a place.
-pub(crate) fn check(place: &Place<'_, '_>, found: &mut dyn FnMut(Found)) {
+/// Looks through all lists at and below a place; with `only_changes`, where something is not what it was.
+pub(crate) fn check(place: &Place<'_, '_>, only_changes: bool, found: &mut dyn FnMut(Found)) {
     let node = place.node();
-    if !node.below.typed_lists {
+    if !node.below.typed_lists || (only_changes && place.is_unchanged()) {
         return;
     }
     if let Some(items) = place.value().array() {
-        check_items(place, items, found);
+        check_items(place, items, only_changes, found);
     }
     let Some(members) = place.value().object() else { return };
     if let Others::Schema(schema) = &node.additional {
         for (name, value) in members {
-            check(&place.below(Step::Key(name), schema, value), found);
+            check(&place.below(Step::Key(name), schema, value), only_changes, found);
         }
     }
     for (name, value) in members {
         if let Some(property) = node.property(name) {
-            check(&place.below(Step::Field(name), property, value), found);
+            check(&place.below(Step::Field(name), property, value), only_changes, found);
         }
     }
 }
 
-fn check_items<'v>(place: &Place<'_, 'v>, items: &'v [Value], found: &mut dyn FnMut(Found)) {
+fn check_items<'v>(place: &Place<'_, 'v>, items: &'v [Value], only_changes: bool, found: &mut dyn FnMut(Found)) {
     let node = place.node();
     match &node.list {
         List::Atomic => {}
@@ -53,7 +53,7 @@ fn check_items<'v>(place: &Place<'_, 'v>, items: &'v [Value], found: &mut dyn Fn
     }
     let Some(item) = &node.item else { return };
     for (index, value) in items.iter().enumerate() {
-        check(&place.below(Step::Index(index), item, value), found);
+        check(&place.below(Step::Index(index), item, value), only_changes, found);
     }
 }
 

@@ -125,7 +125,7 @@ impl Structural {
                 outcome.errors.push(truncated());
             }
         }
-        check_lists(write, &place, ratchets, &mut outcome);
+        check_lists(write, &place, ratchets, is_short, &mut outcome);
         if root.below.rules {
             check_rules(write, &place, old, is_short, &mut outcome);
         }
@@ -191,11 +191,11 @@ fn based(mut error: FieldError, base: &str) -> FieldError {
 
 /// Sets may keep a repeated item as long as the list does not change; keys that come twice are let pass only where nothing
 /// but metadata changes, so that what holds the object can still let go of it.
-fn check_lists(write: &Write<'_>, place: &Place<'_, '_>, ratchets: bool, outcome: &mut Outcome) {
+fn check_lists(write: &Write<'_>, place: &Place<'_, '_>, ratchets: bool, is_short: bool, outcome: &mut Outcome) {
     let only_metadata =
         LazyCell::new(|| ratchets && write.old.is_some_and(|old| differ_in_metadata_only(write.new, old)));
     let (mut errors, mut is_truncated) = (Vec::new(), false);
-    lists::check(place, &mut |found| {
+    lists::check(place, is_short, &mut |found| {
         let passes = ratchets && ((found.is_unchanged && !found.is_about_keys) || *only_metadata);
         if !passes {
             is_truncated |= errors.len() >= MOST_TOLD;

@@ -32,6 +32,9 @@ pub(crate) fn check_changes(place: &Place<'_, '_>, sink: &mut Holds) -> bool {
         return true;
     };
     let (new, is_unit) = (place.value(), node.is_atomic_map);
+    if equality::identical(new, old) {
+        return false;
+    }
     let is_changed = match (new.object(), old.object(), new.array(), old.array(), node.map_keys()) {
         (Some(new), Some(old), ..) if !is_unit => changed_members(place, new, old, sink),
         (.., Some(new), Some(old), Some(_)) => changed_items(place, new, old, sink),

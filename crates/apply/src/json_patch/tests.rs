@@ -124,3 +124,14 @@ fn fields_that_operations_do_not_have_are_named() {
     let patch = Patch::decode(br#"[{"op":"add","path":"/a","value":1},{"op":"add","path":"/a","valeu":1}]"#).unwrap();
     assert_eq!(patch.unknown_fields(), ["[1].valeu"]);
 }
+
+#[test]
+fn long_lists_are_not_moved_about_without_end() {
+    let doc = json!({"list": vec![0; 20_000]});
+    let turn = |times: usize| {
+        let operation = json!({"op": "move", "from": "/list/0", "path": "/list/-"});
+        apply(doc.clone(), Value::Array(vec![operation; times]).to_string().as_bytes())
+    };
+    assert_eq!(turn(100).unwrap(), doc);
+    assert!(matches!(turn(9_000), Err(PatchError::Inapplicable(why)) if why == "the operations move too much"));
+}

@@ -22,7 +22,7 @@ fn write(of: Option<TypeRef<'_>>, value: &Value, out: &mut String) {
                 // Metadata is embedded, with the names that it has on the wire and nothing that is empty.
                 if &*field.name == "metadata" {
                     let shown = given.map(|given| field.of().print(given)).unwrap_or_default();
-                    let inner = shown.trim_start_matches('{').trim_end_matches('}');
+                    let inner = shown.strip_prefix('{').and_then(|shown| shown.strip_suffix('}')).unwrap_or_default();
                     separate(&mut first, !inner.is_empty(), out);
                     out.push_str(inner);
                     continue;

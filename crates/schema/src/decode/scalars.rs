@@ -10,6 +10,9 @@ use serde_json::{Number, Value};
 use super::{Seed, UNTYPED};
 use crate::{NodeKind, Scalar, built, go_base64, literals};
 
+/// How often a document is read again to find out how a number is written in it.
+const MAX_LOOKED_UP: usize = 16;
+
 impl Seed<'_, '_> {
     /// Scalars that are written as strings and have one form.
     pub(super) fn special(self, scalar: Scalar, text: &str) -> Value {
@@ -83,10 +86,16 @@ impl Seed<'_, '_> {
         (number.as_f64() == Some(literals::BEYOND)).then_some(beyond)
     }
 
-    /// A number as it stands in the document, or as Go writes it where there is none.
+    /// A number as it stands in the document, or as Go writes it where there is none. To find it the document is read again,
+    /// which is not done for ever.
     fn literal(&self, number: &Number) -> String {
         let float = number.as_f64().filter(|_| number.is_f64());
-        let written = || literals::of_float(self.reading.text?, float?);
+        let written = || {
+            let (text, float) = (self.reading.text?, float?);
+            let mut notes = self.reading.notes.borrow_mut();
+            notes.looked_up += 1;
+            if notes.looked_up > MAX_LOOKED_UP { None } else { literals::of_float(text, float) }
+        };
         let found = self.beyond(number).or_else(written);
         found.map_or_else(|| go::json(&Value::Number(number.clone())), str::to_owned)
     }

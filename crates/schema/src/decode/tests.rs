@@ -165,6 +165,21 @@ fn numbers_are_told_as_they_are_written() {
     assert_eq!(error.to_string(), of_int("1e3"));
 }
 
+/// The text is not read again for each of a great many numbers.
+#[test]
+fn numbers_are_looked_up_only_so_often() {
+    let mut b = SchemaBuilder::new();
+    let quantity = b.add(Node::new(NodeKind::Scalar(Scalar::Quantity), "resource.Quantity"));
+    let map = b.add(Node::new(NodeKind::Map(quantity), "v1.ResourceList"));
+    let root = b.add(Node::new(NodeKind::Object(Object::new("v1.Limits", vec![Field::new("max", map)])), "v1.Limits"));
+    let limits = b.build_type(root).unwrap();
+    let entries: Vec<String> = (0..50_000).map(|i| format!("\"{i}\":1.500")).collect();
+    let text = format!(r#"{{"max":{{{}}}}}"#, entries.join(","));
+    let max = decode_json(limits.as_ref(), text.as_bytes()).unwrap().object["max"].clone();
+    let kept = max.as_object().unwrap().values().filter(|value| *value == "1.500").count();
+    assert_eq!((kept, &max["49999"]), (16, &json!("1500m")));
+}
+
 #[test]
 fn bytes_may_be_null_or_listed() {
     let mut b = SchemaBuilder::new();
