@@ -29,6 +29,8 @@ struct Unions {
 impl Unions {
     fn level(&self, schema: &mut Value, path: &str) -> Result<(), String> {
         let Some(level) = schema.as_object_mut() else { return Ok(()) };
+        // Items that are no schema are there to upstream and hold nothing. Of that one sees what is said of maps.
+        let is_map_list = level.get("x-kubernetes-list-type").is_some_and(|kind| kind == "map");
         let mut dropped = Vec::new();
         for (keyword, value) in level.iter_mut() {
             let path = || format!("{path}.{keyword}");
@@ -43,8 +45,8 @@ impl Unions {
                 }
                 ("additionalProperties" | "additionalItems", Value::Bool(_)) => {}
                 ("items" | "additionalProperties" | "additionalItems", Value::Null) => dropped.push(keyword.clone()),
-                // It counts as given, and holds no schema.
-                ("items", value) => *value = Value::Null,
+                ("items", value) if is_map_list => *value = Value::Null,
+                ("items", _) => dropped.push(keyword.clone()),
                 ("additionalProperties" | "additionalItems", _) => {
                     return Err("boolean or JSON schema expected".to_owned());
                 }
@@ -116,11 +118,10 @@ mod tests {
                 "additionalProperties": {"type": "string", "bogus": 2}}}}}),
             Ok(json!({"properties": {"l": {"items": {"type": "object", "additionalProperties": {"type": "string"}}}}})),
         );
-        check(
-            json!({"items": 5, "additionalProperties": false}),
-            Ok(json!({"items": null, "additionalProperties": false})),
-        );
-        check(json!({"items": null}), Ok(json!({})));
+        check(json!({"items": 5, "additionalProperties": false}), Ok(json!({"additionalProperties": false})));
+        let map = |items: Value| json!({"x-kubernetes-list-type": "map", "items": items});
+        check(map(json!(5)), Ok(map(json!(null))));
+        check(map(json!(null)), Ok(json!({"x-kubernetes-list-type": "map"})));
     }
 
     #[test]
