@@ -78,6 +78,10 @@ pub(crate) fn pair<'v>(keys: &[Box<str>], new: &[Value], old: &'v [Value]) -> Ve
     if keys.is_empty() {
         return vec![None; new.len()];
     }
+    // Most lists keep their items where they are.
+    if new.len() == old.len() && new.iter().zip(old).all(|(new, old)| have_same_keys(keys, new, old)) {
+        return old.iter().map(Some).collect();
+    }
     let mut by_key: HashMap<String, std::collections::VecDeque<&'v Value>> = HashMap::with_capacity(old.len());
     for item in old {
         if let Some(key) = key_of(keys, item) {
@@ -85,6 +89,15 @@ pub(crate) fn pair<'v>(keys: &[Box<str>], new: &[Value], old: &'v [Value]) -> Ve
         }
     }
     new.iter().map(|item| by_key.get_mut(&key_of(keys, item)?)?.pop_front()).collect()
+}
+
+fn have_same_keys(keys: &[Box<str>], new: &Value, old: &Value) -> bool {
+    keys.iter().all(|key| match (new.get(&**key), old.get(&**key)) {
+        (Some(Value::String(new)), Some(Value::String(old))) => new == old,
+        (Some(Value::Bool(new)), Some(Value::Bool(old))) => new == old,
+        (Some(Value::Number(new)), Some(Value::Number(old))) => equal_numbers(new, old),
+        _ => false,
+    })
 }
 
 /// The keys of an item as one text; nothing where one is missing or no scalar.

@@ -74,6 +74,9 @@ impl Replay {
             Ok(decoded) => decoded,
             Err(error) => return self.compare(step, json!({"code": 400}), &error),
         };
+        if let Some(wrong) = self.schema.misnamed(&new) {
+            return self.compare(step, json!({"code": 400}), &wrong);
+        }
         let old = if is_create { None } else { self.stored.clone() };
         let old = old.map(|mut old| {
             self.schema.prune(&mut old);
