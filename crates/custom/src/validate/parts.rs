@@ -1,7 +1,7 @@
 //! What a version says beside its schema: columns, subresources, selectable fields, that it is deprecated.
 
 use pawl_meta::object::Object;
-use pawl_meta::{Errors, FieldPath};
+use pawl_meta::{Errors, FieldPath, go};
 use pawl_structural::{Props, field_path};
 use serde_json::Value;
 
@@ -124,19 +124,21 @@ pub fn is_crowded(paths: &[&str]) -> bool {
 pub fn deprecation(version: &Object, at: &FieldPath, errors: &mut Errors) {
     let Some(warning) = version.get("deprecationWarning").and_then(Value::as_str) else { return };
     let at = at.child("deprecationWarning");
+    // It is a pointer to upstream, and shown as JSON.
+    let shown = || go::json(&Value::from(warning));
     if !fields::truth(version, "deprecated") {
-        errors.invalid(&at, warning, "can only be set for deprecated versions");
+        errors.invalid_shown(&at, shown(), "can only be set for deprecated versions");
         return;
     }
     if warning.len() > 256 {
-        errors.invalid(&at, warning, "must be <= 256 characters long");
+        errors.invalid_shown(&at, shown(), "must be <= 256 characters long");
     }
     if warning.is_empty() {
-        errors.invalid(&at, warning, "must not be an empty string");
+        errors.invalid_shown(&at, shown(), "must not be an empty string");
     }
     if let Some((index, _)) = warning.char_indices().find(|(_, c)| !is_printable(*c)) {
         let detail = "must only contain printable UTF-8 characters; non-printable character found at index";
-        errors.invalid(&at, warning, format!("{detail} {index}"));
+        errors.invalid_shown(&at, shown(), format!("{detail} {index}"));
     }
 }
 
