@@ -51,6 +51,8 @@ def each(client, requests, wanted, needed=lambda id: False):
             continue
         mark = request.mark()
         request.body = getattr(request, "sent", request.body)
+        if hasattr(request, "sent_kind"):
+            request.headers["Content-Type"] = request.sent_kind
         whole = Exact(client).answer(*client.ask(request))
         if request.id.startswith("status/"):
             whole = about_status(whole)

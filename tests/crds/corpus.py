@@ -56,7 +56,7 @@ class Corpus:
             name = document.value["metadata"]["name"]
             if len(document.text) <= SMALL:
                 yield Request(f"strict/{name}", "POST", f"{DEFINITIONS}?dryRun=All&fieldValidation=Strict", document.text, kind_of(document.text))
-            yield Request(f"published/{name}", "POST", DEFINITIONS, document.text, kind_of(document.text))
+            yield read_by_client(Request(f"published/{name}", "POST", DEFINITIONS, document.text, kind_of(document.text)), document.value)
 
     def established(self):
         for document in self.definitions:
@@ -173,6 +173,12 @@ def versioned(request, value, version):
     if isinstance(value.get("metadata"), dict):
         value["metadata"]["resourceVersion"] = version or "1"
     request.sent = json.dumps(value).encode()
+    return request
+
+
+def read_by_client(request, value):
+    """The request as kubectl sends it, which reads YAML itself. The mark of a question does not depend on it."""
+    request.sent, request.sent_kind = json.dumps(value).encode(), "application/json"
     return request
 
 

@@ -40,6 +40,7 @@ fn is_there(place: &str) -> bool {
     match kind {
         "-" => rest.len() > 10,
         "differential" => text("tests/differential/known-differences.txt").contains(&format!("| {rest}")),
+        "crds" => text("tests/crds/known-differences.txt").contains(&format!("| {rest}")),
         "golden" => {
             text("tests/golden/known-differences.txt").lines().any(|line| line.starts_with(&format!("{rest} ")))
         }
