@@ -28,8 +28,10 @@ impl InUse {
     }
 
     fn add(&mut self, names: &Names) {
-        self.resources.extend([&names.plural, &names.singular].into_iter().chain(&names.short).cloned());
-        self.kinds.extend([&names.kind, &names.list_kind].into_iter().cloned());
+        // What was not given yet is nobody's.
+        let given = |name: &&String| !name.is_empty();
+        self.resources.extend([&names.plural, &names.singular].into_iter().chain(&names.short).filter(given).cloned());
+        self.kinds.extend([&names.kind, &names.list_kind].into_iter().filter(given).cloned());
     }
 }
 
