@@ -12,8 +12,9 @@ pub(crate) fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => equal_numbers(a, b),
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
+        // Both are in order.
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| equal(a, b)))
+            a.len() == b.len() && a.iter().zip(b).all(|((name, a), (other, b))| name == other && equal(a, b))
         }
         _ => a == b,
     }

@@ -9,6 +9,7 @@
 //! Everything here is synchronous and does no IO. It refuses to know requests, storage, metadata rules and which definition a
 //! schema belongs to.
 
+mod changes;
 mod check;
 mod embedded;
 mod equality;

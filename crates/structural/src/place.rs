@@ -6,8 +6,10 @@
 use std::cell::{Cell, OnceCell};
 use std::time::{Duration, Instant};
 
+use pawl_meta::object::Object;
 use serde_json::Value;
 
+use crate::changes::Changes;
 use crate::equality;
 use crate::node::Node;
 use crate::view::View;
@@ -39,13 +41,22 @@ pub(crate) enum Step<'p> {
     Index(usize),
 }
 
-/// How long comparing took.
+/// What is known of comparing: how long it took, and what came of it where everything was compared beforehand.
 #[derive(Default)]
 pub(crate) struct Clock {
     spent: Cell<Duration>,
+    changes: Option<Changes>,
 }
 
 impl Clock {
+    /// Compares everything at once.
+    pub fn comparing(node: &Node, new: &Object, old: &Object) -> Self {
+        let mut clock = Self::default();
+        let changes = clock.measure(|| Changes::between(node, new, old));
+        clock.changes = Some(changes);
+        clock
+    }
+
     pub fn spent(&self) -> Duration {
         self.spent.get()
     }
@@ -127,7 +138,10 @@ impl<'p, 'v> Place<'p, 'v> {
     /// does: whether that one is what it was.
     pub fn is_unchanged(&self) -> bool {
         *self.is_unchanged.get_or_init(|| match (self.old(), self.parent) {
-            (Some(old), _) => self.clock.measure(|| equality::same(Some(self.node), self.value, old)),
+            (Some(old), _) => match &self.clock.changes {
+                Some(changes) => !changes.contains(self.value),
+                None => self.clock.measure(|| equality::same(Some(self.node), self.value, old)),
+            },
             (None, Some(parent)) if !self.is_apart => parent.is_unchanged(),
             _ => false,
         })

@@ -78,7 +78,7 @@ impl Structural {
         if let Some(outcome) = self.by_changes(root, write) {
             return outcome;
         }
-        self.in_full(root, write, false)
+        self.in_full(root, write, Clock::default(), false)
     }
 
     fn without_schema(&self, write: &Write<'_>) -> Outcome {
@@ -91,14 +91,14 @@ impl Structural {
     fn by_changes(&self, root: &Node, write: &Write<'_>) -> Option<Outcome> {
         let mark = write.valid_before.filter(|_| write.ratcheting && write.part == Part::Whole)?;
         let old = write.old?;
-        let clock = Clock::default();
+        let clock = Clock::comparing(root, write.new, old);
         let mut holds = Holds::default();
         let place = Place::root(root, View::Whole(write.new), Some(View::Whole(old)), &clock);
         values::check_changes(&place, &mut holds);
         if holds.failed() {
             return None;
         }
-        let outcome = self.in_full(root, write, true);
+        let outcome = self.in_full(root, write, clock, true);
         // What the unchanged rest costs is known only together with what was there before.
         let cost = mark.cost.saturating_add(outcome.cost);
         let is_decided = outcome.errors.is_empty() && cost <= OBJECT_COST_BUDGET;
@@ -106,9 +106,8 @@ impl Structural {
     }
 
     /// `is_short`: keywords were checked where something changed, and rules are to be.
-    fn in_full(&self, root: &Node, write: &Write<'_>, is_short: bool) -> Outcome {
+    fn in_full(&self, root: &Node, write: &Write<'_>, clock: Clock, is_short: bool) -> Outcome {
         let mut outcome = Outcome::default();
-        let clock = Clock::default();
         let (new, old) = (View::Whole(write.new), write.old.map(View::Whole));
         let ratchets = write.ratcheting && old.is_some();
         let place = Place::root(root, new, old.filter(|_| ratchets), &clock);

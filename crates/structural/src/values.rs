@@ -7,7 +7,7 @@ use pawl_meta::object::Object;
 use pawl_meta::{ErrorKind, go};
 use serde_json::Value;
 
-use crate::equality::{self, equal};
+use crate::equality;
 use crate::node::{Composed, Node, Others, TextRules, Types};
 use crate::numbers;
 use crate::place::{Place, Step};
@@ -24,60 +24,52 @@ pub(crate) fn check<S: Sink>(place: &Place<'_, '_>, sink: &mut S) -> usize {
     count
 }
 
-/// Whether all that changed at and below a place is right, given that everything was right before. Says what changed.
-pub(crate) fn check_changes(place: &Place<'_, '_>, sink: &mut Holds) -> bool {
+/// Whether all that changed at and below a place is right, given that everything was right before.
+pub(crate) fn check_changes(place: &Place<'_, '_>, sink: &mut Holds) {
     let node = place.node();
     let Some(old) = place.old() else {
         check(place, sink);
-        return true;
+        return;
     };
-    let (new, is_unit) = (place.value(), node.is_atomic_map);
-    if equality::identical(new, old) {
-        return false;
+    if place.is_unchanged() {
+        return;
     }
-    let is_changed = match (new.object(), old.object(), new.array(), old.array(), node.map_keys()) {
-        (Some(new), Some(old), ..) if !is_unit => changed_members(place, new, old, sink),
-        (.., Some(new), Some(old), Some(_)) => changed_items(place, new, old, sink),
+    let new = place.value();
+    match (new.object(), old.object(), new.array(), old.array(), node.map_keys()) {
+        (Some(new), Some(_), ..) if !node.is_atomic_map => changed_members(place, new, sink),
+        (.., Some(new), Some(_), Some(_)) => changed_items(place, new, sink),
         _ => {
-            let is_changed = !equality::same(Some(node), new, old);
-            if is_changed {
-                check(place, sink);
-            }
-            return is_changed;
+            check(place, sink);
+            return;
         }
-    };
-    if is_changed && !sink.is_done() {
+    }
+    if !sink.is_done() {
         keywords(place, sink, false);
     }
-    is_changed
 }
 
-fn changed_members<'v>(place: &Place<'_, 'v>, new: &'v Object, old: &Object, sink: &mut Holds) -> bool {
+fn changed_members<'v>(place: &Place<'_, 'v>, new: &'v Object, sink: &mut Holds) {
     let node = place.node();
-    let mut is_changed = new.len() != old.len();
     for (name, value) in new {
         if sink.is_done() {
-            return true;
+            return;
         }
-        is_changed |= match (node.property(name), &node.additional) {
+        match (node.property(name), &node.additional) {
             (Some(property), _) => check_changes(&place.below(Step::Field(name), property, value), sink),
             (None, Others::Schema(schema)) => check_changes(&place.below(Step::Key(name), schema, value), sink),
-            _ => !old.get(name).is_some_and(|old| equal(value, old)),
-        };
+            _ => {}
+        }
     }
-    is_changed
 }
 
-fn changed_items<'v>(place: &Place<'_, 'v>, new: &'v [Value], old: &[Value], sink: &mut Holds) -> bool {
-    let mut is_changed = new.len() != old.len();
-    let Some(item) = &place.node().item else { return true };
+fn changed_items<'v>(place: &Place<'_, 'v>, new: &'v [Value], sink: &mut Holds) {
+    let Some(item) = &place.node().item else { return };
     for (index, value) in new.iter().enumerate() {
         if sink.is_done() {
-            return true;
+            return;
         }
-        is_changed |= check_changes(&place.below(Step::Index(index), item, value), sink);
+        check_changes(&place.below(Step::Index(index), item, value), sink);
     }
-    is_changed
 }
 
 /// `is_deep`: what the value holds is checked too.
