@@ -50,84 +50,59 @@ impl Metrics {
 
     fn register(registry: Registry) -> (Self, IntGaugeVec) {
         let labels = |more: &[&'static str]| [&RESOURCE[..], more].concat();
-        let opts = |name: &str, help: &str| Opts::new(name, help);
         let seconds =
             vec![0.001, 0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0];
         let histogram = |name: &str, help: &str, labels: &[&str]| {
             added(&registry, HistogramVec::new(HistogramOpts::new(name, help).buckets(seconds.clone()), labels))
         };
-        let requests = added(
-            &registry,
-            IntCounterVec::new(
-                opts("apiserver_request_total", "Requests by verb, dry run, resource, scope, component and code."),
-                &labels(&["verb", "dry_run", "component", "code"]),
-            ),
+        let counter = |name: &str, help: &str, labels: &[&str]| {
+            added(&registry, IntCounterVec::new(Opts::new(name, help), labels))
+        };
+        let gauge =
+            |name: &str, help: &str, labels: &[&str]| added(&registry, IntGaugeVec::new(Opts::new(name, help), labels));
+        let single = |name: &str, help: &str| added(&registry, IntGauge::new(name, help));
+        let requests = counter(
+            "apiserver_request_total",
+            "Requests by verb, dry run, resource, scope, component and code.",
+            &labels(&["verb", "dry_run", "component", "code"]),
         );
         let duration = histogram(
             "apiserver_request_duration_seconds",
             "How long requests took.",
             &labels(&["verb", "dry_run", "component"]),
         );
-        let in_flight = added(
-            &registry,
-            IntGaugeVec::new(
-                opts("apiserver_current_inflight_requests", "Requests being answered, by kind."),
-                &["request_kind"],
-            ),
+        let in_flight =
+            gauge("apiserver_current_inflight_requests", "Requests being answered, by kind.", &["request_kind"]);
+        let long_running = gauge(
+            "apiserver_longrunning_requests",
+            "Requests that last, by verb and resource.",
+            &labels(&["verb", "component"]),
         );
-        let long_running = added(
-            &registry,
-            IntGaugeVec::new(
-                opts("apiserver_longrunning_requests", "Requests that last, by verb and resource."),
-                &labels(&["verb", "component"]),
-            ),
-        );
-        let watch_events = added(
-            &registry,
-            IntCounterVec::new(
-                opts("apiserver_watch_events_total", "Watch events sent, by resource."),
-                &["group", "version", "resource"],
-            ),
+        let watch_events = counter(
+            "apiserver_watch_events_total",
+            "Watch events sent, by resource.",
+            &["group", "version", "resource"],
         );
         let field_validation = histogram(
             "field_validation_request_duration_seconds",
             "How long writes took, by what they asked of field validation.",
             &["field_validation"],
         );
-        let objects = added(
-            &registry,
-            IntGaugeVec::new(
-                opts("apiserver_resource_objects", "Objects that are stored, by resource."),
-                &["group", "resource"],
-            ),
+        let objects =
+            gauge("apiserver_resource_objects", "Objects that are stored, by resource.", &["group", "resource"]);
+        let unreadable = gauge(
+            "pawl_storage_unreadable_objects",
+            "Objects that cannot be read, by resource and reason.",
+            &["resource", "reason"],
         );
-        let unreadable = added(
-            &registry,
-            IntGaugeVec::new(
-                opts("pawl_storage_unreadable_objects", "Objects that cannot be read, by resource and reason."),
-                &["resource", "reason"],
-            ),
-        );
-        let quarantined = added(
-            &registry,
-            IntGauge::with_opts(opts(
-                "pawl_storage_quarantined_objects",
-                "Objects that were removed unread and can be restored.",
-            )),
-        );
-        let store_refuses_writes = added(
-            &registry,
-            IntGauge::with_opts(opts(
-                "pawl_store_refuses_writes",
-                "1 while the store accepts no writes; /readyz?verbose says why.",
-            )),
-        );
-        let build = added(
-            &registry,
-            IntGaugeVec::new(
-                opts("kubernetes_build_info", "What is running: always 1."),
-                &["major", "minor", "git_version", "platform"],
-            ),
+        let quarantined =
+            single("pawl_storage_quarantined_objects", "Objects that were removed unread and can be restored.");
+        let store_refuses_writes =
+            single("pawl_store_refuses_writes", "1 while the store accepts no writes; /readyz?verbose says why.");
+        let build = gauge(
+            "kubernetes_build_info",
+            "What is running: always 1.",
+            &["major", "minor", "git_version", "platform"],
         );
         let metrics = Self {
             registry,

@@ -93,17 +93,7 @@ impl Settings {
             return Err(flag("--ephemeral has a directory of its own: leave out --data-dir".into()));
         }
         let data_dir = PathBuf::from(given.value("data-dir"));
-        let address: IpAddr = parse(given, "bind-address")?;
-        let advertise = match given.get("advertise-address") {
-            Some(_) => parse(given, "advertise-address")?,
-            None if address.is_unspecified() => IpAddr::from([127, 0, 0, 1]),
-            None => address,
-        };
-        let is_said = given.get("advertise-address").is_some();
-        let endpoint = match host::can_be_endpoint(advertise) || is_said {
-            true => advertise,
-            false => host::address(address).unwrap_or(advertise),
-        };
+        let (address, advertise, endpoint) = addresses(given)?;
         let gates = Gates::parse(&given.list("feature-gates").join(",")).map_err(|why| {
             flag(format!("invalid argument {:?} for \"--feature-gates\" flag: {why}", given.value("feature-gates")))
         })?;
@@ -193,6 +183,21 @@ impl Settings {
 /// A path that a flag names; none where it is empty.
 fn path(given: &Given, name: &str) -> Option<PathBuf> {
     given.get(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// Where the server listens, where clients are told to find it, and where the service `kubernetes` leads to.
+fn addresses(given: &Given) -> Result<(IpAddr, IpAddr, IpAddr), Error> {
+    let address: IpAddr = parse(given, "bind-address")?;
+    if given.get("advertise-address").is_some() {
+        let said = parse(given, "advertise-address")?;
+        return Ok((address, said, said));
+    }
+    let advertise = if address.is_unspecified() { IpAddr::from([127, 0, 0, 1]) } else { address };
+    let endpoint = match host::can_be_endpoint(advertise) {
+        true => advertise,
+        false => host::address(address).unwrap_or(advertise),
+    };
+    Ok((address, advertise, endpoint))
 }
 
 fn count(given: &Given, name: &str) -> Result<usize, Error> {
