@@ -1,0 +1,111 @@
+//! An etcd of one's own for a test: on loopback, on free ports, in a directory that goes with it.
+
+use std::io;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::{Options, Store};
+
+/// A running etcd of one member. Dropping it ends the process.
+pub struct Etcd {
+    process: Option<Child>,
+    client: u16,
+    peer: u16,
+    flags: Vec<String>,
+    directory: tempfile::TempDir,
+}
+
+impl Etcd {
+    /// Starts the etcd that `PAWL_ETCD` names, or the one on the path. There must be one.
+    pub fn start() -> io::Result<Self> {
+        Self::start_with(&[])
+    }
+
+    pub fn start_with(flags: &[&str]) -> io::Result<Self> {
+        let flags = flags.iter().map(|&flag| flag.to_owned()).collect();
+        let directory = tempfile::TempDir::with_prefix("pawl-etcd-")?;
+        let mut etcd = Self { process: None, client: free_port()?, peer: free_port()?, flags, directory };
+        etcd.resume()?;
+        Ok(etcd)
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.client)
+    }
+
+    /// Where it keeps its data.
+    pub fn data(&self) -> std::path::PathBuf {
+        self.directory.path().join("data")
+    }
+
+    pub fn options(&self) -> Options {
+        Options { servers: vec![self.url()], ..Options::default() }
+    }
+
+    /// A store on it.
+    pub async fn store(&self) -> pawl_kv::Result<Arc<Store>> {
+        Store::open(self.options()).await
+    }
+
+    /// Ends the process as a crash would.
+    pub fn kill(&mut self) -> io::Result<()> {
+        match self.process.take() {
+            Some(mut process) => process.kill().and_then(|()| process.wait().map(drop)),
+            None => Ok(()),
+        }
+    }
+
+    /// Starts the process again, where it was and with what it had.
+    pub fn resume(&mut self) -> io::Result<()> {
+        self.kill()?;
+        let program = std::env::var("PAWL_ETCD").unwrap_or_else(|_| "etcd".to_owned());
+        let (client, peer) = (self.url(), format!("http://127.0.0.1:{}", self.peer));
+        let mut command = Command::new(&program);
+        command
+            .args(["--name", "test", "--unsafe-no-fsync=true", "--log-level", "error"])
+            // A lone member elects itself: the sooner the better.
+            .args(["--heartbeat-interval", "20", "--election-timeout", "100"])
+            .arg(format!("--data-dir={}", self.data().display()))
+            .arg(format!("--listen-client-urls={client}"))
+            .arg(format!("--advertise-client-urls={client}"))
+            .arg(format!("--listen-peer-urls={peer}"))
+            .arg(format!("--initial-advertise-peer-urls={peer}"))
+            .arg(format!("--initial-cluster=test={peer}"))
+            .args(&self.flags)
+            .stdout(Stdio::null())
+            .stderr(log(&self.directory.path().join("log"))?);
+        let process = command.spawn().map_err(|why| io::Error::other(format!("{program}: {why}")))?;
+        self.process = Some(process);
+        self.wait_for_port()
+    }
+
+    fn wait_for_port(&mut self) -> io::Result<()> {
+        let began = Instant::now();
+        while std::net::TcpStream::connect(("127.0.0.1", self.client)).is_err() {
+            let ended = self.process.as_mut().is_none_or(|process| process.try_wait().is_ok_and(|code| code.is_some()));
+            if ended || began.elapsed() > Duration::from_secs(30) {
+                let said = std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default();
+                return Err(io::Error::other(format!("etcd did not start: {said}")));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Etcd {
+    fn drop(&mut self) {
+        let _ = self.kill();
+    }
+}
+
+fn log(path: &Path) -> io::Result<Stdio> {
+    std::fs::File::options().create(true).append(true).open(path).map(Stdio::from)
+}
+
+fn free_port() -> io::Result<u16> {
+    TcpListener::bind(("127.0.0.1", 0))?.local_addr().map(|address| address.port())
+}
