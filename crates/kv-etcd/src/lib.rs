@@ -377,6 +377,10 @@ impl Kv for Store {
         })
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     fn health(&self) -> Result<()> {
         self.shared.health.read().clone()
     }

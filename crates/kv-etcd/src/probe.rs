@@ -10,7 +10,7 @@ use crate::{Shared, faults};
 
 const EVERY: Duration = Duration::from_secs(1);
 /// How long a start waits for a cluster.
-const START_PATIENCE: Duration = Duration::from_secs(20);
+const START_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Waits until the cluster answers for the first time.
 pub async fn wait_for(shared: &Shared) -> Result<()> {

@@ -178,6 +178,9 @@ pub trait Kv: Send + Sync + 'static {
     /// again what is forgotten already changes nothing.
     fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<()>>;
 
+    /// Whether others may write to it, so that it may be ahead of everything that was read from it before.
+    fn is_shared(&self) -> bool;
+
     /// Whether writes are accepted, and the reason where they are not at present (after a failed sync, say).
     fn health(&self) -> Result<()>;
 }

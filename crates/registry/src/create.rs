@@ -60,6 +60,8 @@ impl Registry {
             present: None,
             new: object,
         };
+        // What another server has made a moment ago counts: the namespace above all.
+        self.storage().catch_up_with_others().await?;
         pipeline.receive().await?;
         if !generated {
             return made(pipeline.finish().await?);

@@ -26,6 +26,7 @@ mod run;
 mod seed;
 mod settings;
 mod stand_in;
+mod store;
 mod storing;
 
 pub use error::Error;

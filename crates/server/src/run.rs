@@ -1,7 +1,8 @@
 //! From settings to a server that answers, and back to nothing.
 
+use std::fs::File;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ use crate::gates::Gates;
 use crate::roles;
 use crate::{
     Error, Settings, access, auditing, bootstrap, certificates, descriptors, encryption, guard, notify, parent, reload,
-    seed, stand_in,
+    seed, store,
 };
 
 /// A server that answers.
@@ -42,6 +43,7 @@ pub struct Running {
     failed: oneshot::Receiver<Error>,
     /// What is deleted when everything else has ended.
     _ephemeral: Option<tempfile::TempDir>,
+    _lock: Option<File>,
 }
 
 impl Running {
@@ -61,10 +63,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let encryption = encryption::start(&settings, &metrics).await?;
     let seed = settings.seed.iter().map(|path| seed::read(path)).collect::<Result<Vec<_>, _>>()?.concat();
     let (listener, local) = listen(&mut settings).await?;
-    let ephemeral = place(&mut settings).await?;
-    let store_dir = settings.data_dir.join("store");
-    let failed = |source| Error::Store { path: store_dir.clone(), source };
-    let store = open_store(&settings, &store_dir)?;
+    let store::Chosen { kv: store, ephemeral, lock } = store::choose(&mut settings).await?;
     #[cfg(feature = "raw-store")]
     crate::raw_store::open(&store).await?;
     // Only the owner of the store makes certificates: a second server on the same directory has been refused by now.
@@ -81,7 +80,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let (registry, revision) =
         Registry::open(Arc::clone(&store), encryption.as_ref().map(Encryption::seals), &resources, registry_settings)
             .await
-            .map_err(failed)?;
+            .map_err(|source| Error::Store { path: settings.data_dir.clone(), source })?;
     let registry = Arc::new(registry);
     let (following, failed) = follow(&registry, revision);
     bootstrap::run(&registry, &places(&settings, &identity)).await;
@@ -134,6 +133,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         followers,
         failed,
         _ephemeral: ephemeral,
+        _lock: lock,
     })
 }
 
@@ -145,14 +145,6 @@ async fn listen(settings: &mut Settings) -> Result<(TcpListener, SocketAddr), Er
     let local = listener.local_addr().unwrap_or(address);
     settings.port = local.port();
     Ok((listener, local))
-}
-
-fn open_store(settings: &Settings, directory: &Path) -> Result<Arc<dyn Kv>, Error> {
-    guard::directories(settings, directory)?;
-    let options = pawl_kv_embedded::Options { history: settings.history, sync: settings.sync, ..Default::default() };
-    let failed = |source| Error::Store { path: directory.to_owned(), source };
-    let store = pawl_kv_embedded::Store::open(directory, options).map_err(failed)?;
-    Ok(store)
 }
 
 /// Where the server is found, as the objects that it starts with say it.
@@ -250,31 +242,6 @@ fn server_options(settings: &Settings) -> ServerOptions {
         http2: settings.http2,
         ..ServerOptions::default()
     }
-}
-
-/// Settles where everything is kept: in the directory of a stand-in for etcd, in one that goes with the server, or where
-/// the settings say.
-async fn place(settings: &mut Settings) -> Result<Option<tempfile::TempDir>, Error> {
-    if !settings.etcd_servers.is_empty() {
-        let asked = futures::future::join_all(settings.etcd_servers.iter().map(|url| stand_in::ask(url))).await;
-        let Some(found) = asked.into_iter().flatten().next() else {
-            let servers = settings.etcd_servers.join(",");
-            return Err(Error::Flag(format!(
-                "--etcd-servers={servers}: no stand-in of Pawl answers there, and this version has no etcd backend; \
-                 give --data-dir to use the embedded store instead"
-            )));
-        };
-        settings.sync &= found.sync;
-        settings.move_to(found.directory.join("pawl"));
-    }
-    if !settings.ephemeral {
-        return Ok(None);
-    }
-    let failed = |source| Error::File { path: std::env::temp_dir(), source };
-    let directory = tempfile::TempDir::with_prefix("pawl-").map_err(failed)?;
-    settings.move_to(directory.path().to_owned());
-    tracing::info!(directory = %directory.path().display(), "ephemeral: everything here is deleted at exit");
-    Ok(Some(directory))
 }
 
 /// Runs a server until it is told to stop, or cannot go on.
