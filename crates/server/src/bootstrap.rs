@@ -7,6 +7,8 @@ mod roles;
 #[cfg(test)]
 mod tests;
 
+use std::net::IpAddr;
+
 use futures::future::join_all;
 use pawl_admission::Objects;
 use pawl_kinds::bootstrap::{Keep, Starter, starters};
@@ -36,6 +38,14 @@ pub async fn run(registry: &Registry, places: &Places) {
     futures::join!(starters, join_all(roles.iter().map(|role| roles::ensure(registry, role))));
 }
 
+/// Makes the service `kubernetes` lead to these servers.
+pub async fn lead_to(registry: &Registry, places: &Places, servers: &[IpAddr]) {
+    let places = Places { servers: servers.to_vec(), ..places.clone() };
+    for starter in starters().iter().filter(|starter| places::is_endpoints(&starter.object)) {
+        ensure(registry, &places, starter).await;
+    }
+}
+
 async fn ensure(registry: &Registry, places: &Places, starter: &Starter) {
     if let Err(status) = try_ensure(registry, places, starter).await {
         tracing::error!(name = starter.object.name(), message = status.message, "a starting object was not made");
@@ -43,7 +53,7 @@ async fn ensure(registry: &Registry, places: &Places, starter: &Starter) {
 }
 
 async fn try_ensure(registry: &Registry, places: &Places, starter: &Starter) -> Result<(), Status> {
-    let wanted = places.fill_object(&starter.object);
+    let wanted = places.complete(&starter.object);
     let emptied =
         starter.keep == Keep::Merged && wanted.get("data").and_then(Value::as_object).is_none_or(Object::is_empty);
     if starter.keep == Keep::Allocated || emptied {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use pawl_auth::authn::Authorities;
 use pawl_auth::modes::Chain;
 use pawl_auth::rbac::Index;
-use pawl_controllers::{Catalogue, Controllers, Handle, Witness};
+use pawl_controllers::{Catalogue, Witness};
 use pawl_custom::AtRest;
 use pawl_http::{Api, ApiSettings, Health, Limits, Server, ServerOptions};
 use pawl_kv::{Kv, Revision};
@@ -21,6 +21,7 @@ use tokio::task::JoinHandle;
 
 use crate::bootstrap::Places;
 use crate::certificates::Identity;
+use crate::company::Company;
 use crate::documents::FromTable;
 use crate::encryption::Encryption;
 use crate::gates::Gates;
@@ -35,7 +36,7 @@ pub struct Running {
     pub url: String,
     pub kubeconfig: PathBuf,
     health: Arc<Health>,
-    controllers: Handle,
+    company: Company,
     serving: JoinHandle<()>,
     /// What keeps the caches up to date: needed until the last write has been answered.
     followers: Vec<JoinHandle<()>>,
@@ -50,7 +51,7 @@ impl Running {
     /// Stops: not ready at once, watches end, requests in flight finish.
     pub async fn stop(self) {
         self.health.stop();
-        self.controllers.stop().await;
+        self.company.stop().await;
         let _ = self.serving.await;
         self.followers.iter().for_each(JoinHandle::abort);
     }
@@ -83,7 +84,8 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
             .map_err(|source| Error::Store { path: settings.data_dir.clone(), source })?;
     let registry = Arc::new(registry);
     let (following, failed) = follow(&registry, revision);
-    bootstrap::run(&registry, &places(&settings, &identity)).await;
+    let places = places(&settings, &identity, store.is_shared());
+    bootstrap::run(&registry, &places).await;
     let catalogue = catalogue(&registry, ratcheting, &at_rest).await?;
     let roles::Following { tasks: mut followers, lag } =
         roles::follow(&registry, &index).await.map_err(|e| Error::Start(e.to_string()))?;
@@ -113,12 +115,12 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     measure(&api, pawl_custom::metrics::collectors());
     let root_ca = Some(identity.serving_roots.clone());
     let options = pawl_controllers::Options { witness, root_ca, catalogue: Some(catalogue), ..Default::default() };
-    let controllers = Controllers::start(Arc::clone(&registry), &settings.controllers, options).map_err(Error::Flag)?;
-    measure(&api, controllers.collectors());
+    let mut company = Company::start(&registry, &settings, options, &api)?;
     seed::apply(&registry, &seed).await?;
     if let Some(path) = &settings.write_kubeconfig {
         certificates::publish(&identity.kubeconfig, path)?;
     }
+    company.list(&registry, places);
     let (renewed, tls) = watch::channel(identity.tls);
     tokio::spawn(reload::follow(settings.clone(), renewed, authorities));
     let server = Server::new(api, tls, server_options(&settings));
@@ -128,7 +130,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         url: format!("https://{local}"),
         kubeconfig: identity.kubeconfig,
         health,
-        controllers,
+        company,
         serving,
         followers,
         failed,
@@ -148,8 +150,10 @@ async fn listen(settings: &mut Settings) -> Result<(TcpListener, SocketAddr), Er
 }
 
 /// Where the server is found, as the objects that it starts with say it.
-fn places(settings: &Settings, identity: &Identity) -> Places {
+fn places(settings: &Settings, identity: &Identity, shared: bool) -> Places {
     Places {
+        // Where there are others, each adds itself.
+        servers: if shared { Vec::new() } else { vec![settings.endpoint] },
         ip: settings.endpoint,
         port: settings.port,
         service_ip: settings.service_ip(),
@@ -207,9 +211,10 @@ fn health(store: &Arc<dyn Kv>, registry: &Arc<Registry>, lag: Vec<Lag>, encrypti
 }
 
 /// Counts what others do among everything else.
-fn measure(api: &Api, collectors: Vec<Box<dyn prometheus::core::Collector>>) {
+pub(crate) fn measure(api: &Api, collectors: Vec<Box<dyn prometheus::core::Collector>>) {
     for collector in collectors {
-        // Names are distinct, and every server has a registry of its own.
+        // Names are distinct, and every server has a registry of its own. Controllers that begin again count on where the
+        // first ones stopped being counted.
         let _ = api.metrics.registry().register(collector);
     }
 }
