@@ -124,6 +124,36 @@ async fn ports_and_addresses_are_given_out_once() {
     }
 }
 
+/// Who was told by one server that a definition is established may use it on every other.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_established_definition_is_served_by_all() {
+    let etcd = Etcd::start().expect("an etcd on the path");
+    let (mut one, two) = futures::join!(join(&etcd), join(&etcd));
+    for round in 0..10 {
+        let (plural, group) = (format!("things{round}"), "example.com");
+        let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let version = json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
+        let definition = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": format!("{plural}.{group}")},
+            "spec": {"group": group, "scope": "Namespaced", "versions": [version],
+                "names": {"plural": plural, "kind": format!("Thing{round}")}},
+        });
+        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        one.admin.post(definitions, &definition).await.unwrap().expect(201);
+        let (admin, path) = (one.place.client(Protocol::Http2), format!("{definitions}/{plural}.{group}"));
+        let established = async || match admin.get(&path).await?.json().to_string().contains("InitialNamesAccepted") {
+            true => Ok(()),
+            false => Err("not established".into()),
+        };
+        one.server.until(established).await.unwrap();
+        let thing = json!({"apiVersion": "example.com/v1", "kind": format!("Thing{round}"), "metadata": {"name": "a"}});
+        two.admin.post(&format!("/apis/{group}/v1/namespaces/default/{plural}"), &thing).await.unwrap().expect(201);
+    }
+    // What nobody defined is not waited for.
+    assert_eq!(two.admin.get("/apis/example.com/v1/nothings").await.unwrap().code, 404);
+}
+
 /// Exactly one server runs the controllers; when it stops, another one does at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_server_leads_and_hands_over() {

@@ -69,7 +69,7 @@ impl Default for Options {
 }
 
 /// What a small question may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(5);
 /// What a write, or a read of many keys, may take.
 const LONG_PATIENCE: Duration = Duration::from_secs(60);
 

@@ -22,8 +22,8 @@ use crate::messages::Answer;
 use crate::tls::{Files, Place};
 
 /// A connection that says nothing is asked whether it is there; etcd takes offence at more than one question in 5 s.
-const KEEP_ALIVE: Duration = Duration::from_secs(10);
-const KEEP_ALIVE_PATIENCE: Duration = Duration::from_secs(5);
+const KEEP_ALIVE: Duration = Duration::from_secs(6);
+const KEEP_ALIVE_PATIENCE: Duration = Duration::from_secs(3);
 
 pub struct Members {
     channels: Vec<Grpc<Channel>>,
