@@ -32,6 +32,7 @@ fn places() -> Places {
         port: 6443,
         service_ip: "10.0.0.1".parse().unwrap(),
         service_range: "10.0.0.0/24".to_owned(),
+        servers: vec!["192.0.2.1".parse().unwrap()],
         client_ca: None,
     }
 }
