@@ -277,6 +277,10 @@ impl Kv for Store {
         Box::pin(self.ask(move |reply| Request::Compact { revision, reply }))
     }
 
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     fn health(&self) -> Result<()> {
         match &self.shared.state.read().refusal {
             Some(refusal) => Err(Error::ReadOnly(refusal.reason().to_owned())),
