@@ -177,6 +177,13 @@ pub trait Kv: Send + Sync + 'static {
     /// again what is forgotten already changes nothing.
     fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<()>>;
 
+    /// How long each of these keys, read at a revision, still has to live, where it does not live forever and that is known:
+    /// of a value that was replaced since it may not be.
+    fn time_left(&self, items: &[KeyValue], _revision: Revision) -> BoxFuture<'_, Result<Vec<Option<Duration>>>> {
+        let unknown = vec![None; items.len()];
+        Box::pin(async move { Ok(unknown) })
+    }
+
     /// Whether writes are accepted, and the reason where they are not at present (after a failed sync, say).
     fn health(&self) -> Result<()>;
 }
