@@ -4,6 +4,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -138,7 +139,13 @@ impl Picture {
 
     /// All keys, in order.
     pub fn items(&self) -> impl Iterator<Item = Item> + '_ {
-        self.index.iter().map(|(key, entry)| Item {
+        self.items_after(None)
+    }
+
+    /// The keys behind one, in order.
+    pub fn items_after(&self, after: Option<&Bytes>) -> impl Iterator<Item = Item> + '_ {
+        let from = after.map_or(Bound::Unbounded, |key| Bound::Excluded(key.clone()));
+        self.index.range((from, Bound::Unbounded)).map(|(key, entry)| Item {
             key: key.clone(),
             value: entry.value.clone(),
             create_revision: entry.create_revision,

@@ -30,6 +30,7 @@ mod removing;
 mod rendering;
 mod resealing;
 mod rewrite;
+mod saving;
 mod scale;
 mod showing;
 mod stages;
@@ -72,6 +73,7 @@ pub use patch::{PatchKind, PatchRequest};
 pub use pawl_kinds::Columns;
 pub use pawl_seal::Plain;
 pub use resealing::Resealed;
+pub use saving::Snapshot;
 pub use scale::ScaleChange;
 pub use showing::{GROUP, QUARANTINED, UNREADABLE};
 pub use storage::Storage;
@@ -118,6 +120,8 @@ pub struct Registry {
     /// Whose turn it is to change what is served.
     joining: tokio::sync::Mutex<()>,
     keys: Option<keys::Keys>,
+    /// How many snapshots may still be taken at once.
+    snapshots: Arc<tokio::sync::Semaphore>,
 }
 
 impl Registry {
@@ -139,7 +143,10 @@ impl Registry {
         let reservations = allocation::Reservations::default();
         let deleters = Deleters::default();
         let joining = tokio::sync::Mutex::default();
-        Ok((Self { storage, table, table_changes, settings, reservations, deleters, joining, keys }, revision))
+        let snapshots = Arc::new(tokio::sync::Semaphore::new(saving::AT_ONCE));
+        let registry =
+            Self { storage, table, table_changes, settings, reservations, deleters, joining, keys, snapshots };
+        Ok((registry, revision))
     }
 
     /// Keeps the caches up to date. Returns only when that is no longer possible, with the reason.

@@ -5,6 +5,7 @@
 mod access;
 mod asking;
 mod auditing;
+mod backup;
 mod bootstrap;
 mod certificates;
 mod client_certificates;
@@ -28,6 +29,10 @@ mod settings;
 mod stand_in;
 mod storing;
 
+pub use backup::{
+    Inspection, Migrated, Restored, Salvage, Saved, Source, Verified, inspect, migrate, restore, salvage, save,
+    shown_time, shown_uid, verify,
+};
 pub use error::Error;
 pub use pawl_meta::nearest::nearest;
 pub use run::{Running, serve, start, version};

@@ -25,8 +25,8 @@ use crate::encryption::Encryption;
 use crate::gates::Gates;
 use crate::roles;
 use crate::{
-    Error, Settings, access, auditing, bootstrap, certificates, descriptors, encryption, guard, notify, parent, reload,
-    seed, stand_in,
+    Error, Settings, access, auditing, backup, bootstrap, certificates, descriptors, encryption, guard, notify, parent,
+    reload, seed, stand_in,
 };
 
 /// A server that answers.
@@ -148,6 +148,12 @@ async fn listen(settings: &mut Settings) -> Result<(TcpListener, SocketAddr), Er
 }
 
 fn open_store(settings: &Settings, directory: &Path) -> Result<Arc<dyn Kv>, Error> {
+    // Half a restore is no store, and no reason to begin an empty one either.
+    let unfinished = settings.data_dir.join(backup::UNFINISHED);
+    if unfinished.is_dir() && !directory.exists() {
+        let what = format!("{} is what an interrupted restore left: restore again, or remove it", unfinished.display());
+        return Err(Error::Start(what));
+    }
     guard::directories(settings, directory)?;
     let options = pawl_kv_embedded::Options { history: settings.history, sync: settings.sync, ..Default::default() };
     let failed = |source| Error::Store { path: directory.to_owned(), source };

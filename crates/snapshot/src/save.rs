@@ -6,108 +6,113 @@ use std::sync::Arc;
 use bytes::Bytes;
 use pawl_kv::{Error, Kv, Range, RangeRequest, Result, Revision};
 
-use crate::{Encoder, Head, Record, Totals};
+use crate::{Encoder, Head, Record};
 
-/// A snapshot that is being taken.
-pub struct Saving {
+/// What a store holds at one revision, read piece by piece in the order of keys.
+pub struct Pages {
     kv: Arc<dyn Kv>,
-    encoder: Option<Encoder>,
     revision: Revision,
-    /// The keys of a page that is not in the file yet, and whether others follow it.
+    /// A page that nobody has taken yet.
     page: Option<Range>,
-    next: Bytes,
+    next: Option<Bytes>,
     limit: usize,
-    totals: Totals,
 }
 
-impl Saving {
+impl Pages {
     /// About so many bytes are read at a time.
     const PAGE: usize = 2 << 20;
     const MOST_KEYS: usize = 4000;
 
-    /// Begins with what the store holds now; the first bytes of the file.
-    pub async fn begin(kv: Arc<dyn Kv>, time: u64, cluster: [u8; 16]) -> Result<(Self, Bytes)> {
-        let mut saving = Self {
-            kv,
-            encoder: None,
-            revision: 0,
-            page: None,
-            next: Bytes::new(),
-            limit: 100,
-            totals: Totals::default(),
-        };
-        let page = saving.read(None).await?;
-        saving.revision = page.revision;
-        saving.page = Some(page);
-        let (encoder, head) = Encoder::begin(&Head { revision: saving.revision, time, cluster });
-        saving.encoder = Some(encoder);
-        Ok((saving, head))
+    /// Begins with what the store holds now.
+    pub async fn begin(kv: Arc<dyn Kv>) -> Result<Self> {
+        let mut pages = Self { kv, revision: 0, page: None, next: Some(Bytes::new()), limit: 100 };
+        let page = pages.read(Bytes::new(), None).await?;
+        pages.revision = page.revision;
+        pages.page = Some(page);
+        Ok(pages)
     }
 
+    /// The revision that is read.
     pub fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// How much the snapshot has, once it is complete.
-    pub fn totals(&self) -> Totals {
-        self.totals
+    /// The next keys; `None` after the last.
+    pub async fn next(&mut self) -> Result<Option<Vec<Record>>> {
+        let Some(start) = self.next.take() else { return Ok(None) };
+        let page = match self.page.take() {
+            Some(page) => page,
+            None => self.read(start, Some(self.revision)).await?,
+        };
+        let time_left = self.kv.time_left(&page.items, self.revision).await?;
+        if let Some(last) = page.items.last().filter(|_| page.more) {
+            self.next = Some(Bytes::from([&last.key, &[0][..]].concat()));
+            // As many keys as have the size of a page, going by those that were there.
+            let size: usize = page.items.iter().map(|held| held.key.len() + held.value.len()).sum();
+            self.limit = (Self::PAGE / (size / page.items.len()).max(1)).clamp(1, Self::MOST_KEYS);
+        }
+        let mut time_left = time_left.into_iter();
+        Ok(Some(page.items.into_iter().map(|held| Record::new(held, time_left.next().flatten())).collect()))
     }
 
-    /// The bytes that come next; `None` after the last. What fails is told at the end of the file as well, and then there is
-    /// nothing more.
+    async fn read(&self, start: Bytes, revision: Option<Revision>) -> Result<Range> {
+        self.kv.range(RangeRequest { start, limit: self.limit, revision, ..RangeRequest::default() }).await
+    }
+}
+
+/// A snapshot that is being taken.
+pub struct Saving {
+    pages: Pages,
+    encoder: Option<Encoder>,
+}
+
+impl Saving {
+    /// Begins with what the store holds now; the first bytes of the file.
+    pub async fn begin(kv: Arc<dyn Kv>, time: u64, cluster: [u8; 16]) -> Result<(Self, Bytes)> {
+        let pages = Pages::begin(kv).await?;
+        let (encoder, head) = Encoder::begin(&Head { revision: pages.revision(), time, cluster });
+        Ok((Self { pages, encoder: Some(encoder) }, head))
+    }
+
+    pub fn revision(&self) -> Revision {
+        self.pages.revision()
+    }
+
+    /// The bytes that come next, which may be none; `None` after the last. What fails is told at the end of the file as well,
+    /// and then there is nothing more.
     pub async fn next(&mut self) -> Option<std::result::Result<Bytes, (Error, Bytes)>> {
         let mut encoder = self.encoder.take()?;
-        let page = match self.page.take() {
-            Some(page) => Ok(page),
-            None => self.read(Some(self.revision)).await,
-        };
-        let written = match page {
-            Ok(page) => self.write(&mut encoder, page).await,
+        let mut bytes = Vec::new();
+        let written = match self.pages.next().await {
+            Ok(Some(records)) => write(&mut encoder, &records, &mut bytes).map(|()| true),
+            Ok(None) => Ok(false),
             Err(error) => Err(error),
         };
-        match written {
-            // What is no whole block yet goes with the next page: there may be nothing to write now.
-            Ok((bytes, true)) => {
+        Some(match written {
+            Ok(true) => {
                 self.encoder = Some(encoder);
-                Some(Ok(Bytes::from(bytes)))
+                Ok(Bytes::from(bytes))
             }
-            Ok((mut bytes, false)) => {
-                let (end, totals) = encoder.finish();
-                self.totals = totals;
-                bytes.extend_from_slice(&end);
-                Some(Ok(Bytes::from(bytes)))
-            }
+            Ok(false) => Ok(encoder.finish().0),
             Err(error) => {
                 let end = encoder.give_up(&error.to_string());
-                Some(Err((error, end)))
+                Err((error, end))
             }
-        }
+        })
     }
 
-    async fn read(&self, revision: Option<Revision>) -> Result<Range> {
-        let request = RangeRequest { start: self.next.clone(), limit: self.limit, revision, ..RangeRequest::default() };
-        self.kv.range(request).await
+    /// The end of a file that nobody must take for a snapshot, and why.
+    pub fn give_up(self, why: &str) -> Bytes {
+        self.encoder.map(|encoder| encoder.give_up(why)).unwrap_or_default()
     }
+}
 
-    /// The blocks that a page fills; tells whether another page follows.
-    async fn write(&mut self, encoder: &mut Encoder, page: Range) -> Result<(Vec<u8>, bool)> {
-        let lifetimes = self.kv.time_left(&page.items, self.revision).await?;
-        let mut lifetimes = lifetimes.into_iter();
-        let size: usize = page.items.iter().map(|held| held.key.len() + held.value.len()).sum();
-        if let Some(last) = page.items.last() {
-            self.next = Bytes::from([&last.key, &[0][..]].concat());
-            // As many keys as have the size of a page, going by those that were there.
-            let each = (size / page.items.len()).max(1);
-            self.limit = (Self::PAGE / each).clamp(1, Self::MOST_KEYS);
+/// The blocks that records fill; what is no whole block yet goes with the next.
+fn write(encoder: &mut Encoder, records: &[Record], bytes: &mut Vec<u8>) -> Result<()> {
+    for record in records {
+        if let Some(block) = encoder.push(record).map_err(|why| Error::Corrupt(why.to_string()))? {
+            bytes.extend_from_slice(&block);
         }
-        let mut bytes = Vec::new();
-        for held in page.items {
-            let record = Record::new(held, lifetimes.next().flatten());
-            let block = encoder.push(&record).map_err(|why| Error::Corrupt(why.to_string()))?;
-            if let Some(block) = block {
-                bytes.extend_from_slice(&block);
-            }
-        }
-        Ok((bytes, page.more))
     }
+    Ok(())
 }
