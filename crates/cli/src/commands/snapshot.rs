@@ -148,6 +148,10 @@ fn verified(found: &Verified) -> String {
     for (key, why) in &found.named {
         let _ = writeln!(out, "UNREADABLE: {key}: {why}");
     }
+    if found.records == 0 && !found.damage.is_empty() {
+        out.push_str("nothing was read; 'pawl snapshot salvage' says what of a store still can be\n");
+        return out;
+    }
     let _ = writeln!(
         out,
         "revision {}: {} keys; {} can be read, {} cannot, {} are sealed and were not opened",

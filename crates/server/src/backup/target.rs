@@ -80,6 +80,8 @@ pub struct NewStore {
     fresh: Fresh,
     data_dir: PathBuf,
     unfinished: PathBuf,
+    /// Whether there was no data directory before.
+    is_new: bool,
 }
 
 impl NewStore {
@@ -92,9 +94,9 @@ impl NewStore {
             Err(why) if why.kind() != std::io::ErrorKind::NotFound => return taken("cannot be read"),
             _ => {}
         }
-        let unfinished = data_dir.join(UNFINISHED);
+        let (unfinished, is_new) = (data_dir.join(UNFINISHED), !data_dir.exists());
         let fresh = Fresh::create(&unfinished).map_err(|why| why.to_string())?;
-        Ok(Self { fresh, data_dir: data_dir.to_owned(), unfinished })
+        Ok(Self { fresh, data_dir: data_dir.to_owned(), unfinished, is_new })
     }
 
     pub fn push(&mut self, record: &Record) -> Result<(), String> {
@@ -115,9 +117,11 @@ impl NewStore {
 
     /// Leaves nothing behind.
     pub fn give_up(self) {
-        let Self { fresh, unfinished, .. } = self;
+        let Self { fresh, unfinished, data_dir, is_new } = self;
         drop(fresh);
-        if let Err(why) = fs::remove_dir_all(&unfinished) {
+        let removed = fs::remove_dir_all(&unfinished);
+        let removed = removed.and_then(|()| if is_new { fs::remove_dir(&data_dir) } else { Ok(()) });
+        if let Err(why) = removed {
             tracing::warn!(%why, directory = %unfinished.display(), "could not be removed");
         }
     }
