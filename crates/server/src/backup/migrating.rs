@@ -316,3 +316,6 @@ async fn sum_of(kv: &Arc<dyn Kv>) -> Result<Sum, String> {
     }
     Ok(sum)
 }
+
+#[cfg(test)]
+mod tests;
