@@ -79,7 +79,7 @@ pub use saving::Snapshot;
 pub use scale::ScaleChange;
 pub use showing::{GROUP, QUARANTINED, UNREADABLE};
 pub use storage::Storage;
-pub use table::{Served, Stored, Table};
+pub use table::{ROOT, Served, Stored, Table};
 pub use unreadable::{Closed, Reason, Unreadable};
 pub use update::{Change, UpdateRequest, Updated};
 pub use usage::{Usage, UsageNews, UserShown, UsersShown};

@@ -10,6 +10,7 @@ use pawl_snapshot::Saving;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::storage::store_error;
+use crate::table::ROOT;
 use crate::{Objects, Registry};
 
 /// Each holds on to a state of the past for a while.
@@ -30,7 +31,7 @@ impl Registry {
         let turn = turn.map_err(|_| Status::too_many_requests("other snapshots are being taken", 5))?;
         let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
         let time = u64::try_from(time).unwrap_or_default();
-        let saving = Saving::begin(Arc::clone(self.storage.kv()), time, self.cluster()).await;
+        let saving = Saving::begin(Arc::clone(self.storage.kv()), ROOT, time, self.cluster()).await;
         let (saving, head) = saving.map_err(|error| store_error(&error))?;
         Ok(Snapshot { saving, head: Some(head), _turn: turn })
     }

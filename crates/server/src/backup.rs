@@ -20,7 +20,7 @@ use pawl_kv_embedded::{Frozen, Item, Picture};
 use pawl_snapshot::{Decoder, Fault, Head, Record};
 
 pub use inspecting::{Inspection, inspect, shown_time, shown_uid};
-pub use migrating::{Migrated, migrate};
+pub use migrating::{Migrated, migrate, restore_into};
 pub use restoring::{Restored, restore};
 pub use salvaging::{Salvage, salvage};
 pub use saving::{Saved, save};

@@ -30,8 +30,8 @@ mod stand_in;
 mod storing;
 
 pub use backup::{
-    Inspection, Migrated, Restored, Salvage, Saved, Source, Verified, inspect, migrate, restore, salvage, save,
-    shown_time, shown_uid, verify,
+    Inspection, Migrated, Restored, Salvage, Saved, Source, Verified, inspect, migrate, restore, restore_into, salvage,
+    save, shown_time, shown_uid, verify,
 };
 pub use error::Error;
 pub use pawl_meta::nearest::nearest;

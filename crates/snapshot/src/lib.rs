@@ -16,7 +16,7 @@ use pawl_kv::{KeyValue, Revision};
 
 pub use decode::{Damage, Decoder, Fault};
 pub use encode::{Encoder, Unordered};
-pub use save::{Pages, Saving};
+pub use save::{Pages, Saving, after_all};
 
 /// What the beginning of a snapshot says of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -15,6 +15,8 @@ pub struct Pages {
     /// A page that nobody has taken yet.
     page: Option<Range>,
     next: Option<Bytes>,
+    /// Where the keys end that are read.
+    end: Bytes,
     limit: usize,
 }
 
@@ -23,10 +25,12 @@ impl Pages {
     const PAGE: usize = 2 << 20;
     const MOST_KEYS: usize = 4000;
 
-    /// Begins with what the store holds now.
-    pub async fn begin(kv: Arc<dyn Kv>) -> Result<Self> {
-        let mut pages = Self { kv, revision: 0, page: None, next: Some(Bytes::new()), limit: 100 };
-        let page = pages.read(Bytes::new(), None).await?;
+    /// Begins with what the store holds now under a prefix: in a store that others share, the rest is theirs.
+    pub async fn begin(kv: Arc<dyn Kv>, prefix: &'static str) -> Result<Self> {
+        let start = Bytes::from_static(prefix.as_bytes());
+        let end = after_all(prefix);
+        let mut pages = Self { kv, revision: 0, page: None, next: Some(start.clone()), end, limit: 100 };
+        let page = pages.read(start, None).await?;
         pages.revision = page.revision;
         pages.page = Some(page);
         Ok(pages)
@@ -56,8 +60,21 @@ impl Pages {
     }
 
     async fn read(&self, start: Bytes, revision: Option<Revision>) -> Result<Range> {
-        self.kv.range(RangeRequest { start, limit: self.limit, revision, ..RangeRequest::default() }).await
+        let end = self.end.clone();
+        self.kv.range(RangeRequest { start, end, limit: self.limit, revision, count: false }).await
     }
+}
+
+/// The first key behind all that begin with a prefix; empty where there is none.
+pub fn after_all(prefix: &str) -> Bytes {
+    let mut end = prefix.as_bytes().to_vec();
+    while let Some(last) = end.pop() {
+        if let Some(next) = last.checked_add(1) {
+            end.push(next);
+            return Bytes::from(end);
+        }
+    }
+    Bytes::new()
 }
 
 /// A snapshot that is being taken.
@@ -68,8 +85,8 @@ pub struct Saving {
 
 impl Saving {
     /// Begins with what the store holds now; the first bytes of the file.
-    pub async fn begin(kv: Arc<dyn Kv>, time: u64, cluster: [u8; 16]) -> Result<(Self, Bytes)> {
-        let pages = Pages::begin(kv).await?;
+    pub async fn begin(kv: Arc<dyn Kv>, prefix: &'static str, time: u64, cluster: [u8; 16]) -> Result<(Self, Bytes)> {
+        let pages = Pages::begin(kv, prefix).await?;
         let (encoder, head) = Encoder::begin(&Head { revision: pages.revision(), time, cluster });
         Ok((Self { pages, encoder: Some(encoder) }, head))
     }

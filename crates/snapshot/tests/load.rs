@@ -50,7 +50,7 @@ async fn write(store: Arc<Store>, mut rng: Rng, stop: Arc<AtomicBool>) {
 }
 
 async fn save(store: &Arc<Store>) -> Vec<u8> {
-    let (mut saving, head) = Saving::begin(Arc::clone(store) as Arc<dyn Kv>, 1, [0; 16]).await.unwrap();
+    let (mut saving, head) = Saving::begin(Arc::clone(store) as Arc<dyn Kv>, "/registry/", 1, [0; 16]).await.unwrap();
     let mut file = head.to_vec();
     while let Some(bytes) = saving.next().await {
         file.extend_from_slice(&bytes.unwrap());

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use pawl_server::Migrated;
 use pawl_server::flags::{Flag, Given, used};
 
 use super::progress::{Bar, size};
@@ -24,27 +25,30 @@ pub fn run(given: Given) -> Result<ExitCode, String> {
     let migrated = pawl_server::migrate(given.value("from"), given.value("to"), &mut progress);
     let migrated = runtime::start()?.block_on(migrated)?;
     drop(bar);
-    let mut out = format!(
-        "migrated {} keys ({}) of revision {}, and compared them\n",
-        migrated.records,
-        size(migrated.bytes),
-        migrated.revision
-    );
+    Ok(say(&told("migrated", &migrated)))
+}
+
+/// What came of it, for people.
+pub fn told(done: &str, migrated: &Migrated) -> String {
+    let Migrated { records, bytes, revision, began, .. } = migrated;
+    let mut out = format!("{done} {records} keys ({}) of revision {revision}, and compared them\n", size(*bytes));
     if migrated.already > 0 {
         out.push_str(&format!("{} of them were there from before\n", migrated.already));
     }
-    if !migrated.keeps_revisions {
-        out.push_str("the target gives revisions of its own: clients have to list again\n");
-        out.push_str(&format!(
-            "{} objects are held by liens, which a kube-apiserver drops when it writes them\n",
-            migrated.liens
-        ));
-        if migrated.sealed > 0 {
-            out.push_str(&format!(
-                "{} objects are sealed: whether they have liens was not looked at\n",
-                migrated.sealed
-            ));
-        }
+    if migrated.keeps_revisions {
+        return out;
     }
-    Ok(say(&out))
+    out.push_str("the target gives revisions of its own: clients have to list again\n");
+    if began < revision {
+        out.push_str(&format!(
+            "WARNING: it began at revision {began}, below {revision}: it gives revisions again that clients have seen. Restart \
+             them, or migrate into an etcd that was begun above (etcdutl snapshot restore --bump-revision)\n"
+        ));
+    }
+    let liens = migrated.liens;
+    out.push_str(&format!("{liens} objects are held by liens, which a kube-apiserver drops when it writes them\n"));
+    if migrated.sealed > 0 {
+        out.push_str(&format!("{} objects are sealed: whether they have liens was not looked at\n", migrated.sealed));
+    }
+    out
 }

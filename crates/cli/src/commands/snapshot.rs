@@ -14,7 +14,7 @@ pub const FLAGS: &[Flag] = &[
     used("data-dir", "./pawl-data", "where the server keeps everything; where 'restore' makes a store"),
     used("kubeconfig", "", "how the server is asked (default: admin.kubeconfig in the data directory)"),
     used("encryption-provider-config", "", "for 'verify': the keys to open sealed values with"),
-    used("to", "", "for 'salvage': a new file, or a new data directory (ends with / or is a directory)"),
+    used("to", "", "for 'salvage': a new file, or a new data directory (ends with /); for 'restore': etcd://HOST:PORT"),
 ];
 
 pub const MORE: &str = "\
@@ -68,6 +68,13 @@ fn save(given: &Given, file: &Path) -> Result<ExitCode, String> {
 }
 
 fn restore(given: &Given, file: &Path) -> Result<ExitCode, String> {
+    if let Some(to) = given.get("to") {
+        let mut bar = Bar::new("restoring");
+        let mut progress = |done, of| bar.at(done, of);
+        let restored = runtime::start()?.block_on(pawl_server::restore_into(file, to, &mut progress))?;
+        drop(bar);
+        return Ok(say(&super::migrate::told("restored", &restored)));
+    }
     let data = Path::new(given.value("data-dir"));
     let mut bar = Bar::new("restoring");
     let restored = pawl_server::restore(file, data, &mut |done, of| bar.at(done, of))?;

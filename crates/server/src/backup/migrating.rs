@@ -3,6 +3,8 @@
 //! A data directory is made at once and keeps every revision. Any other store is written to through [`Kv`], key by key: it
 //! gives revisions of its own, and a migration that was interrupted goes on where it was, by a note that it left there.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +13,14 @@ use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use pawl_kv::{Change, Error, Expect, KeyValue, Kv, Outcome, RangeRequest, Revision, Write};
 use pawl_kv_embedded::{Frozen, Picture};
-use pawl_snapshot::{Pages, Record};
+use pawl_registry::ROOT;
+use pawl_snapshot::{Decoder, Pages, Record, after_all};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::judging::{Judge, Verdict};
 use super::target::NewStore;
-use super::{Progress, STORE, picture, record};
+use super::{Progress, STORE, open_file, picture, record};
 
 /// Says on a target that a migration is under way, and from where.
 const NOTE: &[u8] = b"/registry/pawl.dev/migration";
@@ -63,6 +66,9 @@ pub struct Migrated {
     pub revision: Revision,
     /// Whether keys have the revisions that they had.
     pub keeps_revisions: bool,
+    /// The revision at which the target began, where it gives its own: one below that of the source means that it gives
+    /// revisions again that clients have seen.
+    pub began: Revision,
     /// Keys that an earlier attempt had brought already.
     pub already: u64,
     /// Objects that are held by liens, which kube-apiserver would drop with its next write of each.
@@ -87,6 +93,16 @@ pub async fn migrate(from: &str, to: &str, progress: Progress<'_>) -> Result<Mig
     }
 }
 
+/// Restores a snapshot into an empty store that is not a data directory, and compares what is there then with it.
+pub async fn restore_into(file: &Path, to: &str, progress: Progress<'_>) -> Result<Migrated, String> {
+    let Place::Etcd(place) = Place::parse(to)? else {
+        return Err("--to is etcd://HOST:PORT[/PREFIX]; --data-dir names a data directory".to_owned());
+    };
+    let target = connect(&place)?;
+    let mut reading = Reading::Snapshot(Box::new(open_file(file)?.0));
+    into_store(&mut reading, &target, progress).await
+}
+
 /// A source that is read in the order of its keys.
 enum Reading {
     /// A directory, which nobody else opens meanwhile.
@@ -99,6 +115,8 @@ enum Reading {
         kv: Arc<dyn Kv>,
         pages: Box<Pages>,
     },
+    /// A snapshot, which must be whole.
+    Snapshot(Box<Decoder<BufReader<File>>>),
 }
 
 impl Reading {
@@ -110,7 +128,7 @@ impl Reading {
     }
 
     async fn store(kv: Arc<dyn Kv>) -> Result<Self, String> {
-        let pages = Pages::begin(Arc::clone(&kv)).await.map_err(|why| why.to_string())?;
+        let pages = Pages::begin(Arc::clone(&kv), ROOT).await.map_err(|why| why.to_string())?;
         Ok(Self::Store { kv, pages: Box::new(pages) })
     }
 
@@ -118,6 +136,7 @@ impl Reading {
         match self {
             Self::Directory { picture, .. } => picture.revision,
             Self::Store { pages, .. } => pages.revision(),
+            Self::Snapshot(decoder) => decoder.head().revision,
         }
     }
 
@@ -130,6 +149,7 @@ impl Reading {
                 Ok(Some(records))
             }
             Self::Store { pages, .. } => pages.next().await.map_err(|why| why.to_string()),
+            Self::Snapshot(decoder) => decoder.next_block().map_err(|why| why.to_string()),
         }
     }
 
@@ -230,7 +250,8 @@ async fn into_directory(reading: &mut Reading, data_dir: &Path, progress: Progre
 async fn into_store(reading: &mut Reading, target: &Arc<dyn Kv>, progress: Progress<'_>) -> Result<Migrated, String> {
     begin(target, reading.revision()).await?;
     let census = Census(Judge::new(None).await?);
-    let mut migrated = Migrated { revision: reading.revision(), ..Migrated::default() };
+    let began = target.revision().await.map_err(|why| why.to_string())?;
+    let mut migrated = Migrated { revision: reading.revision(), began, ..Migrated::default() };
     let mut sum = Sum::default();
     while let Some(records) = reading.next().await? {
         for record in records.iter().filter(|record| *record.key != *NOTE) {
@@ -244,6 +265,9 @@ async fn into_store(reading: &mut Reading, target: &Arc<dyn Kv>, progress: Progr
     (migrated.records, migrated.bytes) = (sum.records, sum.bytes);
     sum.check(sum_of(target).await?)?;
     end(target).await?;
+    // Nobody shall follow from here what happened elsewhere.
+    let now = target.revision().await.map_err(|why| why.to_string())?;
+    target.compact(now).await.map_err(|why| why.to_string())?;
     Ok(migrated)
 }
 
@@ -257,8 +281,8 @@ async fn begin(target: &Arc<dyn Kv>, revision: Revision) -> Result<(), String> {
             .then_some(())
             .ok_or_else(|| format!("the target holds part of another migration ({told}); empty it before this one"));
     }
-    let any =
-        target.range(RangeRequest { limit: 1, ..RangeRequest::default() }).await.map_err(|why| why.to_string())?;
+    let all = RangeRequest { start: ROOT.into(), end: after_all(ROOT), limit: 1, ..RangeRequest::default() };
+    let any = target.range(all).await.map_err(|why| why.to_string())?;
     if let Some(held) = any.items.first() {
         return Err(format!("the target is not empty: it holds {:?}", String::from_utf8_lossy(&held.key)));
     }
@@ -307,7 +331,7 @@ async fn put(target: &Arc<dyn Kv>, key: Bytes, value: Bytes, ttl: Option<Duratio
 /// What a store holds, but for the note.
 async fn sum_of(kv: &Arc<dyn Kv>) -> Result<Sum, String> {
     let failed = |why: Error| why.to_string();
-    let mut pages = Pages::begin(Arc::clone(kv)).await.map_err(failed)?;
+    let mut pages = Pages::begin(Arc::clone(kv), ROOT).await.map_err(failed)?;
     let mut sum = Sum::default();
     while let Some(records) = pages.next().await.map_err(failed)? {
         for record in records.iter().filter(|record| *record.key != *NOTE) {

@@ -115,6 +115,31 @@ async fn there_and_back_every_value_is_the_same() {
 }
 
 #[tokio::test]
+async fn a_snapshot_goes_into_any_store() {
+    let place = TempDir::new().unwrap();
+    let from = open(&place, "from");
+    filled(&from, 50).await;
+    let before = held(&from).await;
+    drop(from);
+    let file = place.path().join("file");
+    super::super::save(&file, &place.path().join("from"), None, &mut |_, _| {}).await.unwrap();
+    let to = open(&place, "to");
+    let mut reading = Reading::Snapshot(Box::new(open_file(&file).unwrap().0));
+    let migrated = into_store(&mut reading, &to, &mut |_, _| {}).await.unwrap();
+    assert!(migrated.began < migrated.revision, "it gives revisions again, and says so");
+    assert_eq!(values(&held(&to).await), values(&before));
+    let old = to.watch(Bytes::new(), 2).await.err();
+    assert!(matches!(old, Some(Error::Compacted { .. })), "{old:?}");
+    // Half of it is refused, and what came of it is not taken for all.
+    let bytes = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &bytes[..bytes.len() - 1]).unwrap();
+    let other = open(&place, "other");
+    let mut reading = Reading::Snapshot(Box::new(open_file(&file).unwrap().0));
+    assert!(into_store(&mut reading, &other, &mut |_, _| {}).await.unwrap_err().contains("not whole"));
+    assert!(other.get(Bytes::from_static(NOTE)).await.unwrap().is_some(), "the note says that it is not done");
+}
+
+#[tokio::test]
 async fn what_was_interrupted_goes_on() {
     let place = TempDir::new().unwrap();
     let (from, to) = (open(&place, "from"), open(&place, "to"));
