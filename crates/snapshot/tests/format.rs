@@ -159,7 +159,9 @@ proptest! {
         prop_assert_eq!(totals.records, records.len() as u64);
         prop_assert_eq!(read(&file).unwrap(), records);
     }
+}
 
+proptest! {
     #[test]
     fn any_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..300), begins in any::<bool>()) {
         let mut file = if begins { written(&[]).0[..64].to_vec() } else { Vec::new() };
