@@ -16,7 +16,7 @@ fn open(place: &TempDir, name: &str) -> Arc<dyn Kv> {
 }
 
 fn object(number: usize) -> Bytes {
-    let liens = if number % 10 == 0 { r#","liens":["example.com/x"]"# } else { "" };
+    let liens = if number.is_multiple_of(10) { r#","liens":["example.com/x"]"# } else { "" };
     let name = format!("c-{number:04}");
     Bytes::from(format!(
         r#"{{"kind":"ConfigMap","apiVersion":"v1","metadata":{{"name":"{name}","namespace":"n","uid":"u-{number}"{liens}}}}}"#
