@@ -31,6 +31,7 @@ mod removing;
 mod rendering;
 mod resealing;
 mod rewrite;
+mod saving;
 mod scale;
 mod showing;
 mod stages;
@@ -74,10 +75,11 @@ pub use patch::{PatchKind, PatchRequest};
 pub use pawl_kinds::Columns;
 pub use pawl_seal::Plain;
 pub use resealing::Resealed;
+pub use saving::Snapshot;
 pub use scale::ScaleChange;
 pub use showing::{GROUP, QUARANTINED, UNREADABLE};
 pub use storage::Storage;
-pub use table::{Served, Stored, Table};
+pub use table::{ROOT, Served, Stored, Table};
 pub use unreadable::{Closed, Reason, Unreadable};
 pub use update::{Change, UpdateRequest, Updated};
 pub use usage::{Usage, UsageNews, UserShown, UsersShown};
@@ -121,6 +123,8 @@ pub struct Registry {
     joining: tokio::sync::Mutex<()>,
     keys: Option<keys::Keys>,
     metrics: Metrics,
+    /// How many snapshots may still be taken at once.
+    snapshots: Arc<tokio::sync::Semaphore>,
 }
 
 impl Registry {
@@ -143,7 +147,9 @@ impl Registry {
         let deleters = Deleters::default();
         let joining = tokio::sync::Mutex::default();
         let metrics = Metrics::new();
-        let registry = Self { storage, table, table_changes, settings, reservations, deleters, joining, keys, metrics };
+        let snapshots = Arc::new(tokio::sync::Semaphore::new(saving::AT_ONCE));
+        let registry =
+            Self { storage, table, table_changes, settings, reservations, deleters, joining, keys, metrics, snapshots };
         Ok((registry, revision))
     }
 
