@@ -35,7 +35,7 @@ pub mod strategic;
 
 pub use conflict::{Conflict, Conflicts};
 pub use error::{Error, PatchError};
-pub use managed::{Operation, restore_times, validate_managed_fields};
+pub use managed::{Compared, Operation, restore_times, validate_managed_fields};
 pub use path::Element;
 pub use server_side::{Applied, apply, subject};
 pub use set::FieldSet;

@@ -240,9 +240,21 @@ pub(crate) fn strip(set: &mut FieldSet<'_>) {
     });
 }
 
+/// How it was found out whether a write changes anything but times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compared {
+    /// Who owns what differs, or nobody owns anything.
+    OwnersDiffer,
+    /// Who owns what is the same, and something else is not.
+    Differ,
+    Same,
+}
+
 /// Takes the old times back when a write changed nothing but times, so that nothing is written.
-pub fn restore_times(old: &Object, new: &mut Object) {
-    let (Some(Value::Array(before)), Some(Value::Array(after))) = (of(old), of(new)) else { return };
+pub fn restore_times(old: &Object, new: &mut Object) -> Compared {
+    let (Some(Value::Array(before)), Some(Value::Array(after))) = (of(old), of(new)) else {
+        return Compared::OwnersDiffer;
+    };
     let timeless = |a: &Value, b: &Value| match (a, b) {
         (Value::Object(a), Value::Object(b)) => {
             let same_but_time = |a: &Map<String, Value>, b: &Map<String, Value>| {
@@ -252,14 +264,17 @@ pub fn restore_times(old: &Object, new: &mut Object) {
         }
         _ => a == b,
     };
-    let only_times = before.len() == after.len()
-        && before != after
-        && before.iter().zip(after).all(|(a, b)| timeless(a, b))
-        && same_apart_from_managers(old, new);
-    if only_times {
-        let before = Value::Array(before.clone());
-        pawl_meta::object::metadata_mut(new).insert("managedFields".to_owned(), before);
+    let only_times_of_owners =
+        before.len() == after.len() && before != after && before.iter().zip(after).all(|(a, b)| timeless(a, b));
+    if !only_times_of_owners {
+        return Compared::OwnersDiffer;
     }
+    if !same_apart_from_managers(old, new) {
+        return Compared::Differ;
+    }
+    let before = Value::Array(before.clone());
+    pawl_meta::object::metadata_mut(new).insert("managedFields".to_owned(), before);
+    Compared::Same
 }
 
 /// Whether two objects are the same apart from their managedFields.

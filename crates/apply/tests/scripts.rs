@@ -51,7 +51,7 @@ impl<'s> Script<'s> {
         let Applied { mut object, changed } =
             apply(&self.typed, self.object.as_ref(), intent, &writer, force, &self.reset)?;
         match &self.object {
-            Some(old) => restore_times(old, &mut object),
+            Some(old) => drop(restore_times(old, &mut object)),
             None => drop(metadata_mut(&mut object).insert("uid".to_owned(), json!("u"))),
         }
         self.object = Some(object);
@@ -86,7 +86,7 @@ impl<'s> Script<'s> {
         let writer = Writer { manager, api_version: self.api_version, subresource: self.subresource, time: &time };
         track_update(&self.typed, self.object.as_ref(), &mut new, &writer, &self.reset).unwrap();
         match &self.object {
-            Some(old) => restore_times(old, &mut new),
+            Some(old) => drop(restore_times(old, &mut new)),
             None => drop(metadata_mut(&mut new).insert("uid".to_owned(), json!("u"))),
         }
         self.object = Some(new);

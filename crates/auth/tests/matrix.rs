@@ -128,6 +128,17 @@ fn resources() -> Vec<(String, String, String, bool)> {
     {
         all.push((group.to_owned(), resource.to_owned(), String::new(), false));
     }
+    // What the server says of its own store, and does with it.
+    for (resource, subresource) in [
+        ("encryptionchecks", ""),
+        ("quarantinedobjects", ""),
+        ("quarantinedobjects", "restore"),
+        ("rewrites", ""),
+        ("snapshots", ""),
+        ("unreadableobjects", ""),
+    ] {
+        all.push(("storage.pawl.dev".to_owned(), resource.to_owned(), subresource.to_owned(), false));
+    }
     all.sort();
     all.dedup();
     all

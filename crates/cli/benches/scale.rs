@@ -1,5 +1,6 @@
 //! Many watches that nothing happens to, long lists in both encodings, many watches that resume far behind, many Secrets in
-//! use, many objects with pages of a state that has passed, and writers of objects that a tightened schema refuses.
+//! use, many objects with pages of a state that has passed, snapshots of them, and writers of objects that a tightened schema
+//! refuses.
 //! `cargo bench --package pawl --bench scale` prints what they cost, and
 //! `-- resuming` (or another name below) only that; nothing is asserted. Other work on the machine spoils the figures.
 //! `PAWL_BENCH_OBJECTS` is how many objects are many.
@@ -48,9 +49,83 @@ async fn main() {
     if chosen("objects") {
         many_objects().await;
     }
+    if chosen("snapshots") {
+        snapshots().await;
+    }
     if chosen("tightened") {
         tightened().await;
     }
+}
+
+/// Runs `pawl` with arguments, which must succeed: how long it took, and the most memory that it held, in kilobytes.
+async fn measured(arguments: &[&str]) -> (Duration, u64) {
+    let began = Instant::now();
+    let mut child = server::pawl().args(arguments).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let mut most = 0;
+    loop {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let peak = peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse().ok());
+        most = most.max(peak.unwrap_or(0));
+        if let Some(ended) = child.try_wait().unwrap() {
+            assert!(ended.success(), "{arguments:?}: {ended}");
+            return (began.elapsed(), most);
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn print_measured(what: &str, (took, peak): (Duration, u64)) {
+    println!("{what}: {:.1} s, {:.0} MB at most", took.as_secs_f64(), peak as f64 / 1e3);
+}
+
+/// A million objects: saved while nobody and while many write, proved, restored, and opened.
+async fn snapshots() {
+    let many = server::setting("PAWL_BENCH_OBJECTS").map_or(1_000_000, |many| many as usize);
+    let mut place = Place::new();
+    let server = place.start().await;
+    let client = &place.client(Protocol::Http2);
+    each(0..many, |i| async move { drop(client.post(CONFIGMAPS, &configmap(i, 0)).await.unwrap().expect(201)) }).await;
+    let path = |name: &str| place.path(name).to_str().unwrap().to_owned();
+    let (data, quiet, busy, restored) = (path("data"), path("quiet"), path("busy"), path("restored"));
+    let before = server.resident();
+    print_measured(
+        &format!("{many} objects saved from a server that nobody writes to"),
+        measured(&["snapshot", "save", &quiet, "--data-dir", &data]).await,
+    );
+    println!(
+        "the file has {:.0} MB; the server holds {:.0} MB, {:.0} MB before",
+        std::fs::metadata(&quiet).unwrap().len() as f64 / 1e6,
+        server.resident() as f64 / 1e3,
+        before as f64 / 1e3
+    );
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let written = std::sync::atomic::AtomicUsize::new(0);
+    let writers = futures::future::join_all((0..WRITERS).map(|writer| {
+        let (done, written, client) = (&done, &written, place.client(Protocol::Http2));
+        async move {
+            for round in 1.. {
+                if done.load(std::sync::atomic::Ordering::Relaxed) {
+                    return;
+                }
+                let number = (writer * 7919 + round * WRITERS) % many;
+                client.put(&format!("{CONFIGMAPS}/c-{number}"), &configmap(number, round)).await.unwrap().expect(200);
+                written.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            }
+        }
+    }));
+    let saving = async {
+        let measured = measured(&["snapshot", "save", &busy, "--data-dir", &data]).await;
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        measured
+    };
+    let (measured_busy, _) = futures::future::join(saving, writers).await;
+    print_measured(&format!("saved while {WRITERS} write"), measured_busy);
+    println!("{} writes meanwhile; the server holds {:.0} MB", written.into_inner(), server.resident() as f64 / 1e3);
+    server.stop().await;
+    print_measured("verified", measured(&["snapshot", "verify", &busy]).await);
+    print_measured("restored", measured(&["snapshot", "restore", &busy, "--data-dir", &restored]).await);
+    print_measured("the restored directory inspected", measured(&["snapshot", "inspect", &restored]).await);
 }
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

@@ -4,9 +4,12 @@ mod assets;
 mod check;
 mod controller;
 mod etcd;
+mod migrate;
+mod progress;
 mod rewrite;
 mod run;
 mod serve;
+mod snapshot;
 
 use std::process::ExitCode;
 
@@ -61,6 +64,22 @@ pub const COMMANDS: &[Command] = &[
         more: "Safe while others write, and to be repeated: what is done stays done.\n",
         flags: &[rewrite::FLAGS],
         run: rewrite::run,
+    },
+    Command {
+        name: "snapshot",
+        about: "save everything that is stored, restore it, look into it, prove it, salvage what damage left",
+        arguments: "save FILE | restore FILE | inspect PATH | verify PATH | salvage DIR --to PATH",
+        more: snapshot::MORE,
+        flags: &[snapshot::FLAGS],
+        run: snapshot::run,
+    },
+    Command {
+        name: "migrate",
+        about: "bring everything that is stored into another, empty store",
+        arguments: "--from PLACE --to PLACE",
+        more: migrate::MORE,
+        flags: &[migrate::FLAGS],
+        run: migrate::run,
     },
     Command {
         name: "controller",

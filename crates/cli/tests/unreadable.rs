@@ -423,8 +423,14 @@ async fn what_cannot_be_read_is_a_resource_of_its_own() {
     let discovered = world.get(OWN).await.expect(200);
     let found: Vec<&str> =
         discovered["resources"].as_array().unwrap().iter().filter_map(|r| r["name"].as_str()).collect();
-    let expected =
-        ["encryptionchecks", "quarantinedobjects", "quarantinedobjects/restore", "rewrites", "unreadableobjects"];
+    let expected = [
+        "encryptionchecks",
+        "quarantinedobjects",
+        "quarantinedobjects/restore",
+        "rewrites",
+        "snapshots",
+        "unreadableobjects",
+    ];
     assert_eq!(found, expected);
     // It is there after a restart, too.
     let (door, place) = (world.door, world.running.place);

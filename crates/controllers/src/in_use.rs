@@ -120,6 +120,9 @@ impl Controller {
     fn consider(&self, entry: &Entry) {
         let [add, remove] = &self.queues;
         let Some(readable) = entry.readable() else { return };
+        if !Protection::may_concern(readable.metadata()) {
+            return;
+        }
         let target = Target::new(self.protection.used, entry.namespace(), entry.name());
         match self.plan(&readable.head(entry.revision), &target) {
             Plan::Add => add.add(target),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::ops::Deref;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
@@ -25,7 +26,7 @@ use crate::audit::{Audit, LostRecords, Origin, Trail};
 use crate::body::Body;
 use crate::handlers;
 use crate::health::Health;
-use crate::metrics::{Labels, Metrics};
+use crate::metrics::{self, Answered, Labels, Lap, Metrics};
 use crate::negotiation::{self, Accepted, Media};
 use crate::options;
 use crate::places::{self, Held, Places};
@@ -171,12 +172,14 @@ pub(crate) enum Arriving {
 
 /// Reads on what nobody wants to know, as far as it is short and comes soon: a connection that is closed with something
 /// unread in it may take the answer with it.
-async fn pass_by(body: Incoming) {
+fn pass_by(body: Incoming) -> BoxFuture<'static, ()> {
     const SHORT: usize = 256 << 10;
     const SOON: Duration = Duration::from_secs(5);
     let mut body = Limited::new(body, SHORT);
-    let read = async { while let Some(Ok(_)) = body.frame().await {} };
-    let _ = tokio::time::timeout(SOON, read).await;
+    let read = async move { while let Some(Ok(_)) = body.frame().await {} };
+    Box::pin(async move {
+        let _ = tokio::time::timeout(SOON, read).await;
+    })
 }
 
 impl Api {
@@ -229,6 +232,7 @@ impl Api {
         let info = Arc::new(RequestInfo::parse(&parts.method, parts.uri.path(), &query));
         let accepted = negotiation::for_errors(&parts.headers, &query);
         let head = parts.method == Method::HEAD;
+        let (verb, dry_run) = metrics::named(&info, &parts.headers, &query);
         let measured = Arc::clone(&info);
         let mut target = Target::find(&self.registry.table(), &info, &parts.method);
         if matches!(target, Target::Nothing(_)) && self.registry.learn(&info.group, &info.resource).await {
@@ -254,16 +258,22 @@ impl Api {
         if head {
             *response.body_mut() = Body::Empty;
         }
-        self.metrics.finish(in_flight, &measured, &labels, response.status().as_u16(), started);
+        let code = response.status().as_u16();
         if let Some(line) = line {
-            line.finish(measured.verb.as_str(), &audit_id, peer, response.status().as_u16(), started);
+            line.finish(measured.verb.as_str(), &audit_id, peer, code, started);
         }
-        response
+        let answered = Answered { info: &measured, labels: &labels, verb, dry_run, code, took: started.elapsed() };
+        let sizes = self.metrics.finish(in_flight, &answered);
+        response.map(|body| body.measured_by(sizes))
     }
 
     async fn admit(&self, asked: Asked, body: Incoming, origin: &Origin<'_>) -> Result<Response<Body>, Status> {
         let Asked { info, headers, .. } = &asked;
-        let sender = match self.access.authenticate(headers, origin.peer) {
+        let filters = self.metrics.filters();
+        let mut lap = Lap::begin();
+        let authenticated = self.access.authenticate(headers, origin.peer);
+        lap.end(&filters.authentication);
+        let sender = match authenticated {
             Ok(sender) => sender,
             Err(status) => {
                 if let Some(audit) = &self.audit {
@@ -274,10 +284,12 @@ impl Api {
             }
         };
         let acting = self.access.impersonate(&sender, headers, info);
+        lap.end(&filters.impersonation);
         let trail = self.audit.as_ref().and_then(|audit| {
             let acting_as = acting.as_ref().ok().and_then(Option::as_ref);
             Trail::start(audit, &sender, acting_as, info, headers, origin)
         });
+        lap.end(&filters.audit);
         let long_running = info.is_long_running();
         let result = match acting {
             Ok(acting) => {
@@ -290,7 +302,8 @@ impl Api {
                 }
                 let (body, connection) = (Arriving::Coming(body), Arc::clone(&origin.peer.places));
                 let accepted = Accepted::default();
-                self.serve(Call { asked, accepted, body, cx, trail: trail.clone(), connection }).await
+                let mut call = Call { asked, accepted, body, cx, trail: trail.clone(), connection };
+                self.serve(&mut call).await
             }
             Err(status) => {
                 pass_by(body).await;
@@ -304,13 +317,17 @@ impl Api {
     }
 
     /// Answers somebody who is known, within the time that there is.
-    async fn serve(&self, call: Call) -> Result<Response<Body>, Status> {
-        if call.info.is_long_running() {
-            return self.dispatch(call).await;
+    async fn serve(&self, call: &mut Call) -> Result<Response<Body>, Status> {
+        let longest = self.limits.request_timeout;
+        let timeout = match call.info.is_long_running() {
+            true => None,
+            false => Some(options::timeout(&call.query)?.map_or(longest, |timeout| timeout.min(longest))),
+        };
+        let answer = pin!(self.dispatch(call));
+        match timeout {
+            Some(timeout) => self.within(timeout, answer).await,
+            None => answer.await,
         }
-        let timeout = options::timeout(&call.query)?
-            .map_or(self.limits.request_timeout, |timeout| timeout.min(self.limits.request_timeout));
-        self.within(timeout, self.dispatch(call)).await
     }
 
     /// Does what a request asks for whose sender may ask for it, if there is room for one more. A place is taken when the
@@ -323,13 +340,16 @@ impl Api {
         let body = if call.info.is_mutating() { Some(self.receive(call).await?) } else { None };
         // What nobody reads is let go of: its bytes would wait in the connection.
         let (body, room) = body.unwrap_or_default();
+        self.metrics.received(&call.info, body.len());
         let weight = body.len() + stored_weight(served, &call.info);
         call.body = Arriving::There(body);
         let place = self.places.take(&call.cx.user, &call.info, &call.connection)?;
         let result = if weight < HEAVY || !can_block() {
             self.resource(served, call).await
         } else {
+            let waiting = self.metrics.queue(&call.info);
             let _turn = self.places.turn(&call.cx.user).await?;
+            drop(waiting);
             let timeout = self.limits.request_timeout;
             // Large work is done by a thread that others do not wait for.
             tokio::task::block_in_place(|| {
@@ -374,11 +394,14 @@ impl Api {
         }
     }
 
-    async fn dispatch(&self, mut call: Call) -> Result<Response<Body>, Status> {
-        let result = match self.access.decide(&call.cx.user, &call.info, call.trail.as_deref()) {
+    async fn dispatch(&self, call: &mut Call) -> Result<Response<Body>, Status> {
+        let mut lap = Lap::begin();
+        let decided = self.access.decide(&call.cx.user, &call.info, call.trail.as_deref());
+        lap.end(&self.metrics.filters().authorization);
+        let result = match decided {
             Ok(()) => match call.target.clone() {
-                Target::Resource(served) => self.carry_out(&served, &mut call).await,
-                Target::Document => self.document(&call).await,
+                Target::Resource(served) => self.carry_out(&served, call).await,
+                Target::Document => self.document(call).await,
                 Target::Nothing(absence) => absence.answer(&call.info),
             },
             Err(status) => Err(status),
@@ -432,17 +455,18 @@ impl Api {
             }
         }
         if !call.info.subresource.is_empty() {
-            return handlers::subresource::answer(self, served, call).await;
+            return Box::pin(handlers::subresource::answer(self, served, call)).await;
         }
+        // On the heap: what awaits one of several has room for the largest, and is itself moved about by everybody around it.
         match call.info.verb {
             Verb::Get => handlers::get::answer(self, served, call).await,
-            Verb::List => handlers::list::answer(self, served, call).await,
-            Verb::Watch => handlers::watch::answer(self, served, call).await,
-            Verb::Create => handlers::create::answer(self, served, call).await,
-            Verb::Update => handlers::update::answer(self, served, call).await,
-            Verb::Patch => handlers::patch::answer(self, served, call).await,
-            Verb::Delete => handlers::delete::answer(self, served, call).await,
-            Verb::DeleteCollection => handlers::deletecollection::answer(self, served, call).await,
+            Verb::List => Box::pin(handlers::list::answer(self, served, call)).await,
+            Verb::Watch => Box::pin(handlers::watch::answer(self, served, call)).await,
+            Verb::Create => Box::pin(handlers::create::answer(self, served, call)).await,
+            Verb::Update => Box::pin(handlers::update::answer(self, served, call)).await,
+            Verb::Patch => Box::pin(handlers::patch::answer(self, served, call)).await,
+            Verb::Delete => Box::pin(handlers::delete::answer(self, served, call)).await,
+            Verb::DeleteCollection => Box::pin(handlers::deletecollection::answer(self, served, call)).await,
             Verb::Other(_) => Err(Status::method_not_allowed()),
         }
     }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures::Stream;
 use http::Response;
 use http_body::{Frame, SizeHint};
+use prometheus::Histogram;
 
 use crate::api::Holding;
 use crate::watchman::Open;
@@ -18,6 +19,20 @@ pub enum Body {
     Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
     /// With what its request holds until all of it has been sent.
     Held(Box<(Body, Holding)>),
+    /// With a place to note how large it was.
+    Measured(Box<(Body, Size)>),
+}
+
+/// How large a body was: noted when it has been sent, or has not been read to its end.
+pub struct Size {
+    bytes: usize,
+    noted: Histogram,
+}
+
+impl Drop for Size {
+    fn drop(&mut self) {
+        self.noted.observe(self.bytes as f64);
+    }
 }
 
 impl Body {
@@ -26,11 +41,33 @@ impl Body {
         Self::Held(Box::new((self, what)))
     }
 
+    /// Whether its request holds something until it has been sent.
+    fn is_held(&self) -> bool {
+        match self {
+            Self::Held(_) => true,
+            Self::Measured(measured) => measured.0.is_held(),
+            Self::Empty | Self::Full(_) | Self::Stream(_) => false,
+        }
+    }
+
+    /// The same, whose size is to be noted.
+    pub(crate) fn measured_by(self, noted: Option<Histogram>) -> Self {
+        match (noted, self.whole()) {
+            (None, _) => self,
+            (Some(noted), Some(bytes)) => {
+                noted.observe(bytes.len() as f64);
+                self
+            }
+            (Some(noted), None) => Self::Measured(Box::new((self, Size { bytes: 0, noted }))),
+        }
+    }
+
     /// The bytes, where they are all there.
     pub(crate) fn whole(&self) -> Option<&Bytes> {
         match self {
             Self::Full(bytes) => Some(bytes),
             Self::Held(held) => held.0.whole(),
+            Self::Measured(measured) => measured.0.whole(),
             Self::Empty | Self::Stream(_) => None,
         }
     }
@@ -63,6 +100,14 @@ impl http_body::Body for Body {
             }
             Self::Stream(stream) => stream.as_mut().poll_next(cx).map(|next| next.map(|bytes| Ok(Frame::data(bytes)))),
             Self::Held(held) => Pin::new(&mut held.0).poll_frame(cx),
+            Self::Measured(measured) => {
+                let (body, size) = &mut **measured;
+                let frame = Pin::new(body).poll_frame(cx);
+                if let Poll::Ready(Some(Ok(frame))) = &frame {
+                    size.bytes += frame.data_ref().map_or(0, Bytes::len);
+                }
+                frame
+            }
         }
     }
 
@@ -72,6 +117,7 @@ impl http_body::Body for Body {
             Self::Full(bytes) => bytes.is_empty(),
             Self::Stream(_) => false,
             Self::Held(held) => held.0.is_end_stream(),
+            Self::Measured(measured) => measured.0.is_end_stream(),
         }
     }
 
@@ -81,6 +127,7 @@ impl http_body::Body for Body {
             Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Self::Stream(_) => SizeHint::default(),
             Self::Held(held) => held.0.size_hint(),
+            Self::Measured(measured) => measured.0.size_hint(),
         }
     }
 }
@@ -94,7 +141,7 @@ pub(crate) struct Sending {
 
 impl Sending {
     pub fn of(response: Response<Body>, mut open: Open) -> Response<Self> {
-        if matches!(response.body(), Body::Held(_)) {
+        if response.body().is_held() {
             open.expect_reading();
         }
         response.map(|body| Self { body, open })

@@ -1,25 +1,34 @@
 //! Metrics under upstream's names.
 
-use std::time::Instant;
+mod requests;
 
+use std::time::{Duration, Instant};
+
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
 use prometheus::core::Collector;
 use prometheus::{
-    Encoder, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
+    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
 };
 
 use pawl_registry::{GROUP, QUARANTINED, Table};
 use serde_json::Value;
 
+use crate::query::Query;
 use crate::request::{RequestInfo, Verb};
 use crate::target::Target;
+use requests::{Request, Requests};
 
 pub struct Metrics {
     registry: Registry,
-    requests: IntCounterVec,
-    duration: HistogramVec,
-    in_flight: IntGaugeVec,
+    requests: Requests,
+    in_flight: ByKind,
+    queued: ByKind,
+    filters: Filters,
+    bodies: HistogramVec,
     long_running: IntGaugeVec,
     watch_events: IntCounterVec,
+    event_sizes: HistogramVec,
     field_validation: HistogramVec,
     objects: IntGaugeVec,
     unreadable: IntGaugeVec,
@@ -27,7 +36,34 @@ pub struct Metrics {
     store_refuses_writes: IntGauge,
 }
 
-/// A request that has begun.
+/// How many requests of each kind are somewhere.
+struct ByKind {
+    reading: IntGauge,
+    mutating: IntGauge,
+}
+
+impl ByKind {
+    fn of(gauge: &IntGaugeVec) -> Self {
+        let of_kind = |kind: &str| gauge.with_label_values(&[kind]);
+        Self { reading: of_kind("readOnly"), mutating: of_kind("mutating") }
+    }
+
+    fn enter(&self, info: &RequestInfo) -> InFlight {
+        let gauge = if info.is_mutating() { &self.mutating } else { &self.reading };
+        gauge.inc();
+        InFlight(Some(gauge.clone()))
+    }
+}
+
+/// What requests pass before they are looked at.
+pub struct Filters {
+    pub authentication: Histogram,
+    pub impersonation: Histogram,
+    pub audit: Histogram,
+    pub authorization: Histogram,
+}
+
+/// A request that is somewhere, until this is dropped.
 pub struct InFlight(Option<prometheus::IntGauge>);
 
 impl Drop for InFlight {
@@ -45,7 +81,20 @@ impl Metrics {
         let (metrics, build) = Self::register(registry);
         let text = |field: &str| version.get(field).and_then(Value::as_str).unwrap_or_default();
         build.with_label_values(&[text("major"), text("minor"), text("gitVersion"), text("platform")]).set(1);
+        metrics.show();
         metrics
+    }
+
+    /// A metric without a value is not shown: what counts by resource has one from the start, so that who looks for its name
+    /// finds it.
+    fn show(&self) {
+        let namespaces = Labels(["", "v1", "namespaces", "", "cluster"]);
+        let [group, version, resource, subresource, scope] = namespaces.0;
+        let watches = [group, version, resource, subresource, scope, "WATCH", "apiserver"];
+        self.long_running.with_label_values(&watches);
+        self.watch_events(&namespaces);
+        self.bodies.with_label_values(&[group, resource, "create"]);
+        self.requests.of(&Request { labels: namespaces.0, verb: "LIST", dry_run: "", code: 200 });
     }
 
     fn register(registry: Registry) -> (Self, IntGaugeVec) {
@@ -61,18 +110,42 @@ impl Metrics {
         let gauge =
             |name: &str, help: &str, labels: &[&str]| added(&registry, IntGaugeVec::new(Opts::new(name, help), labels));
         let single = |name: &str, help: &str| added(&registry, IntGauge::new(name, help));
-        let requests = counter(
-            "apiserver_request_total",
-            "Requests by verb, dry run, resource, scope, component and code.",
-            &labels(&["verb", "dry_run", "component", "code"]),
-        );
-        let duration = histogram(
-            "apiserver_request_duration_seconds",
-            "How long requests took.",
-            &labels(&["verb", "dry_run", "component"]),
-        );
+        let sizes = |name: &str, help: &str, buckets: Vec<f64>, labels: &[&str]| {
+            added(&registry, HistogramVec::new(HistogramOpts::new(name, help).buckets(buckets), labels))
+        };
+        let requests = Requests::register(&registry);
         let in_flight =
             gauge("apiserver_current_inflight_requests", "Requests being answered, by kind.", &["request_kind"]);
+        let queued = gauge(
+            "apiserver_current_inqueue_requests",
+            "Requests with large work that wait for their turn, by kind.",
+            &["request_kind"],
+        );
+        let filters = sizes(
+            "apiserver_request_filter_duration_seconds",
+            "How long requests took to pass what looks at each of them.",
+            vec![0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 5.0, 10.0, 15.0, 30.0],
+            &["filter"],
+        );
+        let filter = |name: &str| filters.with_label_values(&[name]);
+        let filters = Filters {
+            authentication: filter("authentication"),
+            impersonation: filter("impersonation"),
+            audit: filter("audit"),
+            authorization: filter("authorization"),
+        };
+        let bodies = sizes(
+            "apiserver_request_body_size_bytes",
+            "How large the bodies of requests are.",
+            (0..31).map(|step| 50_000.0 + 100_000.0 * f64::from(step)).collect(),
+            &["group", "resource", "verb"],
+        );
+        let event_sizes = sizes(
+            "apiserver_watch_events_sizes",
+            "How large watch events are, in bytes.",
+            (10..18).map(|power| f64::from(1 << power)).collect(),
+            &["group", "version", "resource"],
+        );
         let long_running = gauge(
             "apiserver_longrunning_requests",
             "Requests that last, by verb and resource.",
@@ -107,10 +180,13 @@ impl Metrics {
         let metrics = Self {
             registry,
             requests,
-            duration,
-            in_flight,
+            in_flight: ByKind::of(&in_flight),
+            queued: ByKind::of(&queued),
+            filters,
+            bodies,
             long_running,
             watch_events,
+            event_sizes,
             field_validation,
             objects,
             unreadable,
@@ -129,46 +205,60 @@ impl Metrics {
         if !info.is_resource {
             return InFlight(None);
         }
-        let gauge = if info.is_long_running() {
-            let [group, version, resource, subresource, scope] = labels.0;
-            self.long_running.with_label_values(&[group, version, resource, subresource, scope, "WATCH", "apiserver"])
-        } else {
-            self.in_flight.with_label_values(&[if info.is_mutating() { "mutating" } else { "readOnly" }])
-        };
+        if !info.is_long_running() {
+            return self.in_flight.enter(info);
+        }
+        let [group, version, resource, subresource, scope] = labels.0;
+        let place = [group, version, resource, subresource, scope, "WATCH", "apiserver"];
+        let gauge = self.long_running.with_label_values(&place);
         gauge.inc();
         InFlight(Some(gauge))
     }
 
-    pub fn finish(&self, in_flight: InFlight, info: &RequestInfo, labels: &Labels<'_>, code: u16, started: Instant) {
-        let long_running = info.is_long_running();
-        let verb = match info.verb {
-            Verb::Create => "POST",
-            Verb::Update => "PUT",
-            Verb::Patch => "PATCH",
-            Verb::Delete => "DELETE",
-            Verb::DeleteCollection => "DELETECOLLECTION",
-            Verb::List => "LIST",
-            Verb::Watch => "WATCH",
-            Verb::Get => "GET",
-            Verb::Other(_) => "other",
-        };
-        let [group, version, resource, subresource, scope] = labels.0;
-        let mut buffer = [0u8; 3];
-        let code = code_text(code, &mut buffer);
-        self.requests
-            .with_label_values(&[group, version, resource, subresource, scope, verb, "", "apiserver", code])
-            .inc();
-        if !long_running {
-            self.duration
-                .with_label_values(&[group, version, resource, subresource, scope, verb, "", "apiserver"])
-                .observe(started.elapsed().as_secs_f64());
-        }
-        drop(in_flight);
+    /// A request waits for its turn, until what is returned is dropped.
+    pub fn queue(&self, info: &RequestInfo) -> InFlight {
+        self.queued.enter(info)
     }
 
-    pub fn watch_events(&self, labels: &Labels<'_>) -> prometheus::IntCounter {
+    pub fn filters(&self) -> &Filters {
+        &self.filters
+    }
+
+    /// A body has arrived.
+    pub fn received(&self, info: &RequestInfo, bytes: usize) {
+        let verb = match info.verb {
+            Verb::Create => "create",
+            Verb::Update => "update",
+            Verb::Patch => "patch",
+            Verb::Delete => "delete",
+            Verb::DeleteCollection => "delete_collection",
+            Verb::List | Verb::Watch | Verb::Get | Verb::Other(_) => return,
+        };
+        self.bodies.with_label_values(&[info.group.as_str(), &info.resource, verb]).observe(bytes as f64);
+    }
+
+    /// Counts a request that is over but for its answer on the way. Returns where the size of that is noted.
+    pub(crate) fn finish(&self, in_flight: InFlight, answered: &Answered<'_>) -> Option<Histogram> {
+        let Answered { info, labels, verb, dry_run, code, took } = *answered;
+        let request = Request { labels: labels.0, verb, dry_run, code };
+        let series = self.requests.of(&request);
+        series.count.inc();
+        if !info.is_long_running() {
+            let seconds = took.as_secs_f64();
+            series.duration.observe(seconds);
+            if dry_run.is_empty() {
+                series.indicator.observe(seconds);
+            }
+        }
+        drop(in_flight);
+        series.sizes.clone()
+    }
+
+    /// Where the events of a watch are counted, and their sizes.
+    pub fn watch_events(&self, labels: &Labels<'_>) -> (prometheus::IntCounter, Histogram) {
         let [group, version, resource, ..] = labels.0;
-        self.watch_events.with_label_values(&[group, version, resource])
+        let place = [group, version, resource];
+        (self.watch_events.with_label_values(&place), self.event_sizes.with_label_values(&place))
     }
 
     pub fn validated(&self, directive: &str, started: Instant) {
@@ -215,10 +305,55 @@ impl<'i> Labels<'i> {
     }
 }
 
-fn code_text(code: u16, buffer: &mut [u8; 3]) -> &str {
-    let digit = |n: u16| b'0' + u8::try_from(n % 10).unwrap_or(0);
-    *buffer = [digit(code / 100), digit(code / 10), digit(code)];
-    std::str::from_utf8(buffer).unwrap_or("500")
+/// A request that has been answered.
+#[derive(Clone, Copy)]
+pub(crate) struct Answered<'i> {
+    pub info: &'i RequestInfo,
+    pub labels: &'i Labels<'i>,
+    pub verb: &'static str,
+    pub dry_run: &'static str,
+    pub code: u16,
+    pub took: Duration,
+}
+
+/// How a request is called by what counts it: its verb, and whether it is a dry run.
+pub(crate) fn named(info: &RequestInfo, headers: &HeaderMap, query: &Query) -> (&'static str, &'static str) {
+    let is_apply = || headers.get(CONTENT_TYPE).is_some_and(|kind| kind == "application/apply-patch+yaml");
+    let verb = match info.verb {
+        _ if matches!(info.subresource.as_str(), "log" | "exec" | "portforward" | "attach" | "proxy") => "CONNECT",
+        Verb::Create => "POST",
+        Verb::Update => "PUT",
+        Verb::Patch if is_apply() => "APPLY",
+        Verb::Patch => "PATCH",
+        Verb::Delete => "DELETE",
+        Verb::DeleteCollection => "DELETECOLLECTION",
+        Verb::List => "LIST",
+        Verb::Watch => "WATCH",
+        Verb::Get => "GET",
+        Verb::Other(_) => "other",
+    };
+    let dry_run = match query.get("dryRun") {
+        None => "",
+        Some(_) if query.all("dryRun").all(|given| given == "All") => "All",
+        Some(_) => "invalid",
+    };
+    (verb, dry_run)
+}
+
+/// Measures what is done one after the other.
+pub(crate) struct Lap(Instant);
+
+impl Lap {
+    pub fn begin() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Notes how long it took since the last end.
+    pub fn end(&mut self, histogram: &Histogram) {
+        let now = Instant::now();
+        histogram.observe(now.duration_since(self.0).as_secs_f64());
+        self.0 = now;
+    }
 }
 
 /// A metric that the registry shows from now on.

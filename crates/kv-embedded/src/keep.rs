@@ -53,7 +53,8 @@ pub struct Kept(Mutex<Vec<State>>);
 /// One of them.
 struct State {
     revision: Revision,
-    index: Index,
+    /// Not kept any longer where too much was written since; the history that leads back to it still is.
+    index: Option<Index>,
     /// How much had been written to the store when it was kept.
     written: u64,
     used: Instant,
@@ -69,14 +70,17 @@ impl Kept {
     /// Keeps a state, in place of the one that was not used for the longest time.
     pub fn keep(&self, revision: Revision, index: Index, written: u64) {
         let mut states = self.0.lock();
-        if states.iter().any(|state| state.revision == revision) {
+        if let Some(state) = states.iter_mut().find(|state| state.revision == revision) {
+            if state.index.is_none() {
+                *state = State { revision, index: Some(index), written, used: Instant::now() };
+            }
             return;
         }
         if states.len() >= Self::MOST {
             let oldest = states.iter().enumerate().min_by_key(|(_, state)| state.used).map(|(place, _)| place);
             oldest.map(|place| states.swap_remove(place));
         }
-        states.push(State { revision, index, written, used: Instant::now() });
+        states.push(State { revision, index: Some(index), written, used: Instant::now() });
     }
 
     /// A state that is kept.
@@ -84,16 +88,17 @@ impl Kept {
         let mut states = self.0.lock();
         let state = states.iter_mut().find(|state| state.revision == revision)?;
         state.used = Instant::now();
-        Some(state.index.clone())
+        state.index.clone()
     }
 
     /// Takes out what is not to be kept any longer. To drop it may take a while.
-    pub fn stale(&self, written: u64) -> Vec<impl Send + use<>> {
+    pub fn stale(&self, written: u64) -> Vec<Option<Index>> {
         let mut states = self.0.lock();
-        let is_stale = |state: &mut State| {
-            state.used.elapsed() > Self::UNUSED || written.saturating_sub(state.written) > Self::WRITTEN
-        };
-        states.extract_if(.., is_stale).collect()
+        let much = |state: &&mut State| written.saturating_sub(state.written) > Self::WRITTEN;
+        let mut stale: Vec<Option<Index>> = states.iter_mut().filter(much).map(|state| state.index.take()).collect();
+        let unused = |state: &mut State| state.used.elapsed() > Self::UNUSED;
+        stale.extend(states.extract_if(.., unused).map(|state| state.index));
+        stale
     }
 
     /// The oldest revision that is kept. History is needed from the one after it on.

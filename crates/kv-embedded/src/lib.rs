@@ -22,12 +22,15 @@ mod committer;
 mod compaction;
 mod disk;
 mod format;
+mod fresh;
+mod frozen;
 mod history;
 mod keep;
 mod log;
 mod read;
 mod readers;
 mod recovery;
+mod salvage;
 mod segment;
 #[cfg(feature = "testing")]
 pub mod simulated;
@@ -57,10 +60,13 @@ use disk::Disk;
 use disk::{Directory, Lock};
 #[cfg(feature = "testing")]
 pub use disk::{Disk, DiskFile};
+pub use fresh::Fresh;
+pub use frozen::{Frozen, Item, Picture, SegmentInfo};
 use history::Chapters;
 use keep::{Kept, Pins};
 use log::Log;
 use readers::Readers;
+pub use salvage::{Lost, Salvaged};
 use segment::Segments;
 use spare::Spare;
 use state::{Refusal, State};
@@ -132,7 +138,7 @@ impl Shared {
     /// Lets go of states that nobody reads any more.
     fn release_stale(&self) {
         let stale = self.kept.stale(self.state.read().written);
-        if !stale.is_empty() {
+        if stale.iter().any(Option::is_some) {
             // A closed store has no readers any more, and no use for what is dropped then.
             let _ = self.readers.later(move || drop(stale));
         }
@@ -279,6 +285,11 @@ impl Kv for Store {
 
     fn is_shared(&self) -> bool {
         false
+    }
+
+    fn time_left(&self, items: &[KeyValue], revision: Revision) -> BoxFuture<'_, Result<Vec<Option<Duration>>>> {
+        let left = read::time_left(&self.shared, items, revision);
+        Box::pin(async move { Ok(left) })
     }
 
     fn health(&self) -> Result<()> {

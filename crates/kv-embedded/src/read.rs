@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use pawl_kv::{Error, Event, KeyValue, Range, RangeRequest, Result, Revision};
@@ -49,6 +50,20 @@ pub async fn range(shared: &Arc<Shared>, request: RangeRequest) -> Result<Range>
         }
     };
     Ok(range)
+}
+
+/// How long keys still have to live. What was replaced since is found where its state is kept for who reads it in pages.
+pub fn time_left(shared: &Shared, items: &[KeyValue], revision: Revision) -> Vec<Option<Duration>> {
+    let (index, now) = (shared.state.read().index.clone(), shared.clock.now());
+    let kept = shared.kept.find(revision);
+    let deadline = |index: &Index, held: &KeyValue| {
+        let entry = index.get(&held.key).filter(|entry| entry.mod_revision == held.mod_revision)?;
+        entry.deadline
+    };
+    let of = |held: &KeyValue| deadline(&index, held).or_else(|| deadline(kept.as_ref()?, held));
+    // One whose time has passed goes at once, but it was there.
+    let left = |deadline: u64| Duration::from_millis(deadline.saturating_sub(now).max(1));
+    items.iter().map(|held| of(held).map(left)).collect()
 }
 
 /// A page of what `index` held at a revision, where `past` has what was replaced since. Counting is not for whoever polls.

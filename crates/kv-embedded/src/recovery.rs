@@ -29,7 +29,19 @@ pub struct Recovered {
     pub snapshot: Revision,
 }
 
+/// Opens what is there. What an interrupted process left behind is settled: removed, or made durable.
 pub fn recover(disk: &dyn Disk, window_bytes: usize) -> Result<Recovered> {
+    let (recovered, files) = replay(disk, window_bytes, true)?;
+    remove_leftovers(disk, &files)?;
+    Ok(recovered)
+}
+
+/// The same without changing anything.
+pub fn look(disk: &dyn Disk) -> Result<Recovered> {
+    Ok(replay(disk, 0, false)?.0)
+}
+
+fn replay(disk: &dyn Disk, window_bytes: usize, settles: bool) -> Result<(Recovered, Files)> {
     let files = Files::sort(disk)?;
     let mark = read_mark(disk, &files)?;
     let mut state = State::empty(window_bytes);
@@ -41,7 +53,7 @@ pub fn recover(disk: &dyn Disk, window_bytes: usize) -> Result<Recovered> {
         state.compacted = header.compacted;
     }
     let snapshot = files.snapshot.unwrap_or(0);
-    let (segments, tail) = Replay { disk, mark, snapshot, state: &mut state }.run(&files.segments)?;
+    let (segments, tail) = Replay { disk, mark, snapshot, state: &mut state, settles }.run(&files.segments)?;
     if let Some(mark) = mark
         && mark.revision > state.revision
     {
@@ -52,8 +64,7 @@ pub fn recover(disk: &dyn Disk, window_bytes: usize) -> Result<Recovered> {
             &format!("writes up to revision {} were acknowledged, but only {} is here", mark.revision, state.revision),
         ));
     }
-    remove_leftovers(disk, &files)?;
-    Ok(Recovered { state, segments, tail, snapshot })
+    Ok((Recovered { state, segments, tail, snapshot }, files))
 }
 
 /// The files of the directory by what they are for.
@@ -114,6 +125,8 @@ struct Replay<'a> {
     mark: Option<Mark>,
     snapshot: Revision,
     state: &'a mut State,
+    /// Whether the last batch is made durable.
+    settles: bool,
 }
 
 /// How a segment ended.
@@ -255,7 +268,7 @@ impl Replay<'_> {
     /// After a failed sync a kernel may show bytes that it no longer means to write. The last batch is the only one that
     /// can be in this state: unless it was acknowledged, write it once more.
     fn make_durable(&self, segment: &Segment, file: &Arc<dyn DiskFile>, offset: u64) -> Result<()> {
-        if self.mark.is_some_and(|mark| (mark.segment, mark.end) >= (segment.number, segment.end)) {
+        if !self.settles || self.mark.is_some_and(|mark| (mark.segment, mark.end) >= (segment.number, segment.end)) {
             return Ok(());
         }
         let name = segment_name(segment.number);
@@ -315,7 +328,7 @@ impl Replay<'_> {
 }
 
 /// Whether a file holds nothing but zeros from `offset` on.
-fn is_zero(file: &dyn DiskFile, mut offset: u64) -> io::Result<bool> {
+pub fn is_zero(file: &dyn DiskFile, mut offset: u64) -> io::Result<bool> {
     let mut buffer = vec![0; 64 << 10];
     loop {
         let read = file.read_at(&mut buffer, offset)?;
@@ -330,7 +343,7 @@ fn is_zero(file: &dyn DiskFile, mut offset: u64) -> io::Result<bool> {
 }
 
 /// Looks for the header of a batch from `offset` on. The salt keeps a value that a client stored from passing for one.
-fn find_batch(file: &dyn DiskFile, salt: u64, mut offset: u64, end: u64) -> io::Result<Option<u64>> {
+pub fn find_batch(file: &dyn DiskFile, salt: u64, mut offset: u64, end: u64) -> io::Result<Option<u64>> {
     const CHUNK: usize = 256 << 10;
     let mut buffer = vec![0; CHUNK + BatchHeader::SIZE];
     while offset < end {

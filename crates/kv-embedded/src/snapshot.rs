@@ -6,8 +6,9 @@
 use bytes::Bytes;
 use pawl_kv::{Result, Revision};
 use std::io;
+use std::sync::Arc;
 
-use crate::disk::Disk;
+use crate::disk::{Disk, DiskFile};
 use crate::format::{BlockHeader, SnapshotEntry, SnapshotHeader};
 use crate::log::random;
 use crate::segment::{corrupt, newer, unreadable};
@@ -54,42 +55,71 @@ fn write_unfinished(
     revision: Revision,
     compacted: Revision,
 ) -> io::Result<u64> {
-    const BLOCK: usize = 256 << 10;
-    /// Syncing in steps keeps the disk's queue short for the committer.
-    const STEP: u64 = 4 << 20;
-
-    let file = disk.create(unfinished)?;
-    let header = SnapshotHeader { salt: random(), revision, compacted, entries: index.len() as u64 };
-    file.write_at(&header.encode(), 0)?;
-    let mut end = SnapshotHeader::SIZE as u64;
-    let mut synced = 0;
-    let mut block = Vec::new();
-    let mut count = 0;
-    let mut entries = index.iter().peekable();
-    while let Some((key, entry)) = entries.next() {
-        SnapshotEntry {
+    let mut writer = SnapshotWriter::create(disk, unfinished)?;
+    for (key, entry) in index {
+        writer.push(&SnapshotEntry {
             key,
             value: &entry.value,
             create_revision: entry.create_revision,
             mod_revision: entry.mod_revision,
             deadline: entry.deadline,
-        }
-        .encode(&mut block);
-        count += 1;
-        if block.len() >= BLOCK || entries.peek().is_none() {
-            file.write_at(&BlockHeader::of(&block, count, header.salt, end).encode(header.salt, end), end)?;
-            file.write_at(&block, end + BlockHeader::SIZE as u64)?;
-            end += (BlockHeader::SIZE + block.len()) as u64;
-            block.clear();
-            count = 0;
-            if end - synced >= STEP {
-                file.sync()?;
-                synced = end;
-            }
-        }
+        })?;
     }
-    file.sync()?;
-    Ok(end)
+    writer.finish(revision, compacted)
+}
+
+/// A snapshot that is being written: entries in the order of keys, then the header, which knows how many they were.
+pub struct SnapshotWriter {
+    file: Arc<dyn DiskFile>,
+    salt: u64,
+    end: u64,
+    synced: u64,
+    block: Vec<u8>,
+    count: u32,
+    entries: u64,
+}
+
+impl SnapshotWriter {
+    const BLOCK: usize = 256 << 10;
+    /// Syncing in steps keeps the disk's queue short for the committer.
+    const STEP: u64 = 4 << 20;
+
+    pub fn create(disk: &dyn Disk, name: &str) -> io::Result<Self> {
+        let (file, end) = (disk.create(name)?, SnapshotHeader::SIZE as u64);
+        Ok(Self { file, salt: random(), end, synced: 0, block: Vec::new(), count: 0, entries: 0 })
+    }
+
+    pub fn push(&mut self, entry: &SnapshotEntry<'_>) -> io::Result<()> {
+        entry.encode(&mut self.block);
+        self.count += 1;
+        if self.block.len() >= Self::BLOCK { self.close_block() } else { Ok(()) }
+    }
+
+    /// Makes it durable; tells how many bytes it has.
+    pub fn finish(&mut self, revision: Revision, compacted: Revision) -> io::Result<u64> {
+        if self.count > 0 {
+            self.close_block()?;
+        }
+        let header = SnapshotHeader { salt: self.salt, revision, compacted, entries: self.entries };
+        self.file.write_at(&header.encode(), 0)?;
+        self.file.sync()?;
+        Ok(self.end)
+    }
+
+    fn close_block(&mut self) -> io::Result<()> {
+        let Self { salt, end, .. } = *self;
+        self.file.write_at(&BlockHeader::of(&self.block, self.count, salt, end).encode(salt, end), end)?;
+        self.file.write_at(&self.block, end + BlockHeader::SIZE as u64)?;
+        self.end += (BlockHeader::SIZE + self.block.len()) as u64;
+        self.entries += u64::from(self.count);
+        self.block.clear();
+        self.count = 0;
+        if self.end - self.synced >= Self::STEP {
+            self.file.sync()?;
+            self.synced = self.end;
+        }
+        Ok(())
+    }
 }
 
 /// Reads a snapshot back, handing over its keys in order.

@@ -3,15 +3,17 @@
 
 mod ledger;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use fastrand::Rng;
 use ledger::{Ledger, cases, history};
-use pawl_kv::{Error, Kv};
-use pawl_kv_embedded::simulated::SimulatedDisk;
-use pawl_kv_embedded::{Disk, Options, Store};
+use pawl_kv::{Error, KeyValue, Kv};
+use pawl_kv_embedded::simulated::{Fault, Faults, Moment, SimulatedDisk};
+use pawl_kv_embedded::{Disk, Frozen, Options, Salvaged, Store};
 
 const MARK: &str = "acknowledged";
 
@@ -133,7 +135,7 @@ async fn a_missing_file_stops_the_store_from_opening() {
     assert!(open(&disk).is_ok());
 }
 
-/// Whatever lies in the directory, opening answers.
+/// Whatever lies in the directory, opening answers, and so does salvaging.
 #[tokio::test(flavor = "multi_thread")]
 async fn any_bytes_are_answered() {
     cases(300, async |mut rng, done| {
@@ -144,9 +146,94 @@ async fn any_bytes_are_answered() {
                 disk.create(name).unwrap().write_at(&bytes, 0).unwrap();
             }
         }
+        let _ = Frozen::on(Arc::new(disk.clone())).salvage();
         let opened = open(&disk);
         let has_log = disk.list().unwrap().iter().any(|name| name.ends_with(".log") || name.ends_with(".snap"));
         assert!(opened.is_ok() || has_log, "{:?}", opened.err());
     })
     .await;
+}
+
+/// Salvages from a disk on which nothing can be changed.
+fn salvage(disk: &SimulatedDisk) -> Salvaged {
+    let moment = Moment { fault: Fault::ReadOnly, after: 0, calls: u64::MAX };
+    disk.set_faults(Faults { moment: Some(moment), ..Faults::default() });
+    let salvaged = Frozen::on(Arc::new(disk.clone())).salvage().unwrap();
+    disk.set_faults(Faults::default());
+    salvaged
+}
+
+fn found(salvaged: &Salvaged) -> BTreeMap<Bytes, KeyValue> {
+    let items = salvaged.picture.items().map(|item| {
+        let pawl_kv_embedded::Item { key, value, create_revision, mod_revision, .. } = item;
+        (key.clone(), KeyValue { key, value, create_revision, mod_revision })
+    });
+    items.collect()
+}
+
+/// Nothing is made up, what differs from the truth is told, and what is not told is there.
+fn judge(salvaged: &Salvaged, ledger: &Ledger, damaged: &str) {
+    let (found, truth) = (found(salvaged), ledger.newest());
+    for KeyValue { key, value, mod_revision, .. } in found.values() {
+        assert!(ledger.knows(*mod_revision, key, value), "{key:?} at {mod_revision} was never there");
+    }
+    assert!(found == truth || !salvaged.is_whole(), "something is lost and nobody says so: {damaged}");
+    assert!(salvaged.lost.iter().all(|lost| !lost.what.is_empty() && !lost.file.is_empty()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_whole_store_is_salvaged_whole() {
+    cases(15, async |mut rng, _| {
+        let (disk, ledger) = used(&mut rng).await;
+        let salvaged = salvage(&disk);
+        assert!(salvaged.is_whole(), "{:?}", salvaged.lost);
+        assert_eq!(found(&salvaged), ledger.newest());
+        let store = open(&disk).unwrap();
+        assert_eq!(salvaged.picture.revision, store.revision().await.unwrap());
+        drop(store);
+        let picture = Frozen::on(Arc::new(disk.clone())).picture().unwrap();
+        assert_eq!((picture.revision, picture.len()), (salvaged.picture.revision, ledger.newest().len()));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_flipped_bit_leaves_is_salvaged_and_the_rest_is_named() {
+    cases(15, async |mut rng, _| {
+        let (disk, ledger) = used(&mut rng).await;
+        for _ in 0..40 {
+            let Damage { name, offset, .. } = some_byte(&disk, &mut rng);
+            let bit = rng.u32(0..8);
+            disk.flip(&name, offset, bit);
+            let salvaged = salvage(&disk);
+            let damaged = format!("byte {offset} of {name}: {:?}", salvaged.lost);
+            judge(&salvaged, &ledger, &damaged);
+            // One place is damaged, and nothing beyond it is given up: the file is named.
+            assert!(salvaged.lost.iter().any(|lost| lost.file == name), "{damaged}");
+            let refused = Frozen::on(Arc::new(disk.clone())).picture();
+            assert!(refused.is_err() || name == MARK, "{damaged}");
+            disk.flip(&name, offset, bit);
+        }
+        assert_eq!(found(&salvage(&disk)), ledger.newest());
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_missing_files_leave_is_salvaged_and_the_gap_is_named() {
+    let disk = SimulatedDisk::new(1);
+    let store = Store::open_on(Arc::new(disk.clone()), Options { segment_bytes: 4096, ..Options::default() }).unwrap();
+    let ledger = Ledger::default();
+    ledger.work(&store, &mut Rng::with_seed(1), 4, 40).await;
+    drop(store);
+    let segments: Vec<String> = disk.list().unwrap().into_iter().filter(|name| name.ends_with(".log")).collect();
+    assert!(segments.len() > 3);
+    for missing in segments {
+        disk.rename(&missing, "aside").unwrap();
+        let salvaged = salvage(&disk);
+        let gap = salvaged.lost.iter().any(|lost| lost.what.contains("the writes of the revisions"));
+        assert!(gap, "without {missing}: {:?}", salvaged.lost);
+        judge(&salvaged, &ledger, &missing);
+        disk.rename("aside", &missing).unwrap();
+    }
 }

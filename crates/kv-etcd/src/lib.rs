@@ -294,7 +294,8 @@ impl Shared {
 
     async fn get(&self, key: &Bytes) -> Result<Option<KeyValue>> {
         let question = messages::RangeRequest { key: self.names.there(key), ..Default::default() };
-        let answer = self.range(question).await.map_err(|status| faults::of_read(&status))?;
+        let answer: std::result::Result<RangeResponse, Status> = self.read(messages::RANGE, question, PATIENCE).await;
+        let answer = answer.map_err(|status| faults::of_read(&status))?;
         Ok(answer.kvs.into_iter().next().map(|kv| key_value(&self.names, kv)))
     }
 }

@@ -181,6 +181,13 @@ pub trait Kv: Send + Sync + 'static {
     /// Whether others may write to it, so that it may be ahead of everything that was read from it before.
     fn is_shared(&self) -> bool;
 
+    /// How long each of these keys, read at a revision, still has to live, where it does not live forever and that is known:
+    /// of a value that was replaced since it may not be.
+    fn time_left(&self, items: &[KeyValue], _revision: Revision) -> BoxFuture<'_, Result<Vec<Option<Duration>>>> {
+        let unknown = vec![None; items.len()];
+        Box::pin(async move { Ok(unknown) })
+    }
+
     /// Whether writes are accepted, and the reason where they are not at present (after a failed sync, say).
     fn health(&self) -> Result<()>;
 }

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 
 use crate::calls::Calls;
 use crate::entry::{Entry, Selection};
+use crate::measuring::Tally;
 
 /// What a ring may hold before it forgets its oldest events.
 const RING_BYTES: usize = 8 << 20;
@@ -73,6 +74,7 @@ pub struct Cache {
     scopes: RwLock<HashMap<Box<str>, watch::Sender<Calls>>>,
     /// How many turns there were.
     turns: AtomicU64,
+    tally: Tally,
 }
 
 #[derive(Debug)]
@@ -86,6 +88,8 @@ struct Inner {
     newest: Revision,
     ring: VecDeque<Arc<Event>>,
     ring_bytes: usize,
+    /// How many events were ever put into the ring.
+    pushed: u64,
     /// Every event after this revision is in the ring.
     ring_start: Revision,
     /// Until the cache has been told what was there before it began: what was deleted that it never saw, and when.
@@ -126,6 +130,15 @@ impl Scope {
             .range::<_, Arc<str>>((from, Bound::Unbounded))
             .map(|(_, entry)| entry)
             .take_while(move |entry| if single { *entry.key == *prefix } else { entry.key.starts_with(&*prefix) })
+    }
+
+    /// How upstream names scopes.
+    pub(crate) fn as_str(&self) -> &'static str {
+        match self {
+            Self::All => "cluster",
+            Self::Namespace(_) => "namespace",
+            Self::Object { .. } => "resource",
+        }
     }
 
     /// The prefix that the keys of the scope have.
@@ -216,10 +229,11 @@ impl Cache {
             newest: revision,
             ring: VecDeque::new(),
             ring_bytes: 0,
+            pushed: 0,
             ring_start: revision,
             unseen: Some(HashMap::new()),
         };
-        Self { inner: RwLock::new(inner), scopes: RwLock::default(), turns: AtomicU64::new(0) }
+        Self { inner: RwLock::new(inner), scopes: RwLock::default(), turns: AtomicU64::new(0), tally: Tally::default() }
     }
 
     /// Puts these objects in the place of all others, complete as of a revision. What happened in between is not known:
@@ -235,6 +249,16 @@ impl Cache {
         inner.ring_bytes = 0;
         inner.ring_start = revision;
         inner.unseen = None;
+        self.tally.load();
+    }
+
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// The newest revision that the cache has seen.
+    pub(crate) fn newest(&self) -> Revision {
+        self.read().newest
     }
 
     /// Adds what was there as of a revision to what was fed since the cache began. All up to that revision must have been
@@ -327,10 +351,13 @@ impl Cache {
     /// all of it can be read, and could be before.
     pub fn apply<'k>(&self, writes: impl IntoIterator<Item = Incoming<'k>>) -> bool {
         let mut inner = self.write();
-        let mut whole = true;
+        let (mut whole, mut received) = (true, 0);
+        let before = inner.pushed;
         for write in writes {
+            received += 1;
             whole &= inner.apply(write);
         }
+        self.tally.receive(received, inner.pushed - before);
         inner.forget();
         whole
     }
@@ -481,6 +508,7 @@ impl Inner {
         let whole = event.whole;
         self.ring_bytes += event.entry.weight();
         self.ring.push_back(Arc::new(event));
+        self.pushed += 1;
         whole
     }
 

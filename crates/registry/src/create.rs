@@ -40,6 +40,7 @@ const ALLOCATIONS: usize = 20;
 impl Registry {
     /// Creates an object. A dry run does everything but the write.
     pub async fn create(&self, cx: &Context, served: &Served, request: CreateRequest) -> Result<Arc<Entry>, Status> {
+        self.metrics.own_request(cx, "POST", served, "");
         let CreateRequest { namespace, object, tracked } = request;
         if let Some(why) = served.resource.facts.refused.as_ref().filter(|_| !cx.is_own()) {
             return Err(Status::not_implemented(why.as_str()));

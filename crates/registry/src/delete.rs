@@ -62,6 +62,7 @@ const ATTEMPTS: usize = 100;
 
 impl Registry {
     pub async fn delete(&self, cx: &Context, served: &Served, request: DeleteRequest<'_>) -> Result<Deleted, Status> {
+        self.metrics.own_request(cx, "DELETE", served, "");
         if request.options.ignore_read_errors {
             return self.remove_unreadable(cx, served, request.namespace, request.name).await;
         }

@@ -20,6 +20,7 @@ mod history;
 mod joining;
 mod keys;
 mod listing;
+mod measuring;
 mod messages;
 mod metadata;
 mod opening;
@@ -30,6 +31,7 @@ mod removing;
 mod rendering;
 mod resealing;
 mod rewrite;
+mod saving;
 mod scale;
 mod showing;
 mod stages;
@@ -66,16 +68,18 @@ pub use entry::{Entry, Readable, Selection, State, encode};
 pub use feeding::Interruption;
 pub use following::{Change as Followed, Follower, Lag};
 pub use listing::{ListAt, ListRequest, Page};
+pub use measuring::Metrics;
 pub use messages::Messages;
 pub use metadata::validate_embedded;
 pub use patch::{PatchKind, PatchRequest};
 pub use pawl_kinds::Columns;
 pub use pawl_seal::Plain;
 pub use resealing::Resealed;
+pub use saving::Snapshot;
 pub use scale::ScaleChange;
 pub use showing::{GROUP, QUARANTINED, UNREADABLE};
 pub use storage::Storage;
-pub use table::{Served, Stored, Table};
+pub use table::{ROOT, Served, Stored, Table};
 pub use unreadable::{Closed, Reason, Unreadable};
 pub use update::{Change, UpdateRequest, Updated};
 pub use usage::{Usage, UsageNews, UserShown, UsersShown};
@@ -118,6 +122,9 @@ pub struct Registry {
     /// Whose turn it is to change what is served.
     joining: tokio::sync::Mutex<()>,
     keys: Option<keys::Keys>,
+    metrics: Metrics,
+    /// How many snapshots may still be taken at once.
+    snapshots: Arc<tokio::sync::Semaphore>,
 }
 
 impl Registry {
@@ -139,7 +146,11 @@ impl Registry {
         let reservations = allocation::Reservations::default();
         let deleters = Deleters::default();
         let joining = tokio::sync::Mutex::default();
-        Ok((Self { storage, table, table_changes, settings, reservations, deleters, joining, keys }, revision))
+        let metrics = Metrics::new();
+        let snapshots = Arc::new(tokio::sync::Semaphore::new(saving::AT_ONCE));
+        let registry =
+            Self { storage, table, table_changes, settings, reservations, deleters, joining, keys, metrics, snapshots };
+        Ok((registry, revision))
     }
 
     /// Keeps the caches up to date. Returns only when that is no longer possible, with the reason.
@@ -183,6 +194,19 @@ impl Registry {
         &self.storage
     }
 
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// What is measured here, to be shown as long as the registry is there.
+    pub fn collectors(self: &Arc<Self>) -> Vec<Box<dyn prometheus::core::Collector>> {
+        let registry = Arc::downgrade(self);
+        let caches = measuring::Caches::new(move || registry.upgrade().map(|registry| registry.table()));
+        let mut all = self.metrics.collectors();
+        all.push(Box::new(caches));
+        all
+    }
+
     /// Reads one object. Without a revision it is as new as every write acknowledged before the call.
     pub async fn get(
         &self,
@@ -193,7 +217,7 @@ impl Registry {
     ) -> Result<Arc<Entry>, Status> {
         match at_least {
             None => {
-                self.storage.catch_up().await?;
+                self.storage.catch_up_for(&served.stored).await?;
             }
             Some(revision) => self.storage.wait_for(revision).await?,
         }
@@ -212,7 +236,10 @@ impl Registry {
 
     pub async fn watch(&self, served: &Served, mut request: WatchRequest) -> Result<Watcher, Status> {
         request.selection = served.stored_selection(request.selection);
-        Watcher::start(Arc::clone(&self.storage), Arc::clone(&served.stored), request).await
+        let listing = matches!(request.start, WatchStart::Initial { bookmark: true, .. });
+        let listing = listing.then(|| self.metrics.watch_list(served, request.scope.as_str()));
+        let watcher = Watcher::start(Arc::clone(&self.storage), Arc::clone(&served.stored), request).await?;
+        Ok(watcher.measured(listing))
     }
 
     fn find(&self, group: &str, resource: &str) -> Option<Arc<Served>> {

@@ -88,7 +88,7 @@ async fn page(
     // The revision up to which everything is in the cache is read first: what the cache says of itself may be older,
     // when nothing happened to this resource, or newer.
     let applied = match at {
-        ListAt::Newest => storage.catch_up().await?,
+        ListAt::Newest => storage.catch_up_for(stored).await?,
         ListAt::NotOlderThan(revision) => {
             storage.wait_for(revision).await?;
             storage.applied()

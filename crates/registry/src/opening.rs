@@ -38,7 +38,7 @@ impl Stored {
     }
 
     /// The entry of a stored value, once whoever has its key has answered.
-    pub(crate) async fn open_asking(&self, key: &str, revision: Revision, value: Sealed) -> Entry {
+    pub async fn open_asking(&self, key: &str, revision: Revision, value: Sealed) -> Entry {
         let state = match &self.transform {
             None => return self.open(key, revision, value),
             Some(transform) => {

@@ -4,6 +4,7 @@
 //! is stored. Both run again on what is there now when somebody was faster.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use pawl_admission::{Attributes, Operation};
 use pawl_kinds::Mark;
@@ -165,7 +166,9 @@ impl Pipeline<'_> {
                 // has changed.
                 let version = old.resource_version();
                 metadata_mut(&mut self.new).insert("resourceVersion".to_owned(), version.into());
-                pawl_apply::restore_times(old, &mut self.new);
+                let began = Instant::now();
+                let outcome = pawl_apply::restore_times(old, &mut self.new);
+                registry.metrics.compared(outcome, began);
                 Ok(held)
             }
             None => {

@@ -64,21 +64,24 @@ fn stored() -> Vec<Resource> {
 
 /// What is done or answered on a POST, and not stored.
 fn deeds() -> impl Iterator<Item = Resource> {
-    [("rewrites", "Rewrite", "rewrite"), ("encryptionchecks", "EncryptionCheck", "encryptioncheck")].into_iter().map(
-        |(plural, kind, singular)| {
-            let facts = Facts {
-                group: GROUP.to_owned(),
-                version: VERSION.to_owned(),
-                kind: kind.to_owned(),
-                plural: plural.to_owned(),
-                singular: singular.to_owned(),
-                verbs: vec!["create".to_owned()],
-                is_virtual: true,
-                ..Facts::default()
-            };
-            Resource { facts, behaviour: Arc::new(Told::new(Type::any(kind), &[])) }
-        },
-    )
+    let deeds = [
+        ("rewrites", "Rewrite", "rewrite"),
+        ("encryptionchecks", "EncryptionCheck", "encryptioncheck"),
+        ("snapshots", "Snapshot", "snapshot"),
+    ];
+    deeds.into_iter().map(|(plural, kind, singular)| {
+        let facts = Facts {
+            group: GROUP.to_owned(),
+            version: VERSION.to_owned(),
+            kind: kind.to_owned(),
+            plural: plural.to_owned(),
+            singular: singular.to_owned(),
+            verbs: vec!["create".to_owned()],
+            is_virtual: true,
+            ..Facts::default()
+        };
+        Resource { facts, behaviour: Arc::new(Told::new(Type::any(kind), &[])) }
+    })
 }
 
 fn resource(

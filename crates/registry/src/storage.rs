@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use pawl_kv::{Change, Expect, Guard, KeyValue, Kv, Outcome, Revision, Write};
@@ -84,6 +84,21 @@ impl Storage {
     pub async fn catch_up(&self) -> Result<Revision, Status> {
         let revision = self.kv.revision().await.map_err(|e| store_error(&e))?;
         self.wait_for_written(revision).await?;
+        Ok(self.applied())
+    }
+
+    /// The same for who reads one resource: counted there.
+    pub(crate) async fn catch_up_for(&self, stored: &Stored) -> Result<Revision, Status> {
+        let revision = self.kv.revision().await.map_err(|e| store_error(&e))?;
+        let count = |waited, in_vain| stored.cache.tally().wait(&stored.group_resource, waited, in_vain);
+        if self.applied() >= revision {
+            count(Duration::ZERO, false);
+        } else {
+            let began = Instant::now();
+            let reached = self.wait_for_written(revision).await;
+            count(began.elapsed(), reached.is_err());
+            reached?;
+        }
         Ok(self.applied())
     }
 

@@ -113,6 +113,8 @@ impl Registry {
         served: &Served,
         mut request: UpdateRequest<'_>,
     ) -> Result<Updated, Status> {
+        let verb = if matches!(request.change, Change::Patch(_)) { "PATCH" } else { "PUT" };
+        self.metrics.own_request(cx, verb, served, request.subresource);
         if let Some(why) = served.resource.facts.refused.as_ref().filter(|_| !cx.is_own()) {
             return Err(Status::not_implemented(why.as_str()));
         }

@@ -74,6 +74,8 @@ pub struct Watcher {
     heard: Option<Calls>,
     next_bookmark: Option<Instant>,
     tolerant: bool,
+    /// Until all that was there has been told: since when, and where to note how long it took.
+    listing: Option<(Instant, prometheus::Histogram)>,
     /// What had happened up to here when the watch began.
     began: Revision,
     /// The changes of keys that it knows of.
@@ -115,10 +117,10 @@ impl Watcher {
         let view = View { scope: &request.scope, selection: &request.selection, fields: &stored.select };
         let began = storage.applied();
         let state = match request.start {
-            WatchStart::Now => WatchState::Live { cursor: storage.catch_up().await? },
+            WatchStart::Now => WatchState::Live { cursor: storage.catch_up_for(&stored).await? },
             WatchStart::Initial { at_least, bookmark } => {
                 storage.wait_for(at_least).await?;
-                let applied = if at_least == 0 { storage.applied() } else { storage.catch_up().await? };
+                let applied = if at_least == 0 { storage.applied() } else { storage.catch_up_for(&stored).await? };
                 let (objects, closed, newest) = stored.cache.snapshot_with_closed();
                 let from = Bound::Included(request.scope.prefix().into());
                 let closed: Vec<Arc<Entry>> = match request.tolerant {
@@ -153,9 +155,15 @@ impl Watcher {
             heard: None,
             next_bookmark: request.bookmarks.then(|| Instant::now() + BOOKMARK_EVERY),
             tolerant: request.tolerant,
+            listing: None,
             began,
             turns,
         })
+    }
+
+    /// The same, with a place to note how long it takes to tell what was there.
+    pub(crate) fn measured(self, listing: Option<prometheus::Histogram>) -> Self {
+        Self { listing: listing.map(|histogram| (Instant::now(), histogram)), ..self }
     }
 
     /// The next items; empty once the watch has ended.
@@ -207,6 +215,9 @@ impl Watcher {
         let (cursor, bookmark) = (*revision, *bookmark);
         if bookmark {
             items.push(WatchItem::Bookmark { revision: cursor, initial_events_end: true });
+        }
+        if let Some((began, histogram)) = self.listing.take() {
+            histogram.observe(began.elapsed().as_secs_f64());
         }
         self.state = WatchState::Live { cursor };
         items

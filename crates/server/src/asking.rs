@@ -6,16 +6,22 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::handshake;
+use hyper_util::rt::TokioIo;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 /// The longest answer that is read.
-const MOST: u64 = 16 << 20;
+const MOST: usize = 16 << 20;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Where a server is, and how it is spoken to.
@@ -73,36 +79,59 @@ impl Asking {
 
     /// Posts an object. An answer that is no success is an error, in the server's words.
     pub async fn post(&self, path: &str, object: &Value) -> Result<Value, NoAnswer> {
-        let asked = tokio::time::timeout(PATIENCE, self.exchange(path, object)).await;
+        let asked = async {
+            let answer = self.send(path, object).await?;
+            let body = Limited::new(answer.into_body(), MOST).collect().await;
+            let body = body.map_err(|why| NoAnswer::Failed(why.to_string()))?.to_bytes();
+            Ok(serde_json::from_slice(&body).unwrap_or_default())
+        };
+        let asked = tokio::time::timeout(PATIENCE, asked).await;
         asked.unwrap_or_else(|_| Err(NoAnswer::Failed("the server takes too long".to_owned())))
     }
 
-    async fn exchange(&self, path: &str, object: &Value) -> Result<Value, NoAnswer> {
-        let failed = |why: std::io::Error| NoAnswer::Failed(why.to_string());
+    /// Posts an object, and hands over what is answered as it comes. Whether that was all is for the taker to tell.
+    pub async fn download(
+        &self,
+        path: &str,
+        object: &Value,
+        mut take: impl FnMut(&[u8]) -> Result<(), String>,
+    ) -> Result<(), NoAnswer> {
+        let mut body = self.send(path, object).await?.into_body();
+        loop {
+            let frame = tokio::time::timeout(PATIENCE, body.frame()).await;
+            let frame = frame.map_err(|_| NoAnswer::Failed("the server takes too long".to_owned()))?;
+            let Some(frame) = frame else { return Ok(()) };
+            let frame = frame.map_err(|why| NoAnswer::Failed(format!("the answer broke off: {why}")))?;
+            if let Some(bytes) = frame.data_ref() {
+                take(bytes).map_err(NoAnswer::Failed)?;
+            }
+        }
+    }
+
+    async fn send(&self, path: &str, object: &Value) -> Result<Response<Incoming>, NoAnswer> {
+        let failed = |why: &dyn std::fmt::Display| NoAnswer::Failed(why.to_string());
         let place = format!("{}:{}", self.host, self.port);
         let stream = TcpStream::connect((self.host.as_str(), self.port)).await;
         let stream = stream.map_err(|_| NoAnswer::Nobody(place.clone()))?;
-        let name = ServerName::try_from(self.host.clone()).map_err(|why| NoAnswer::Failed(why.to_string()))?;
-        let mut stream = self.tls.connect(name, stream).await.map_err(failed)?;
-        let body = object.to_string();
-        let token = self.token.as_ref().map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
-        let head = format!(
-            "POST {path} HTTP/1.1\r\nHost: {place}\r\nContent-Type: application/json\r\nAccept: application/json\r\n\
-             {token}Connection: close\r\nContent-Length: {}\r\n\r\n",
-            body.len()
-        );
-        stream.write_all(format!("{head}{body}").as_bytes()).await.map_err(failed)?;
-        let mut answer = Vec::new();
-        // A server that closes without a word of TLS has said all it had to say.
-        let _ = stream.take(MOST).read_to_end(&mut answer).await;
-        let answer = String::from_utf8_lossy(&answer).into_owned();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-        let code = head.split(' ').nth(1).unwrap_or_default().to_owned();
-        let said: Value = serde_json::from_str(body).unwrap_or_default();
-        if code.starts_with('2') {
-            return Ok(said);
+        let name = ServerName::try_from(self.host.clone()).map_err(|why| failed(&why))?;
+        let stream = self.tls.connect(name, stream).await.map_err(|why| failed(&why))?;
+        let (mut sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|why| failed(&why))?;
+        tokio::spawn(connection);
+        let mut request = Request::post(path).header(HOST, place).header(CONTENT_TYPE, "application/json");
+        request = request.header(ACCEPT, "application/json");
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
+        let request = request.body(Full::new(Bytes::from(object.to_string()))).map_err(|why| failed(&why))?;
+        let answer = tokio::time::timeout(PATIENCE, sender.send_request(request)).await;
+        let answer = answer.map_err(|_| failed(&"the server takes too long"))?.map_err(|why| failed(&why))?;
+        let code = answer.status();
+        if code.is_success() {
+            return Ok(answer);
+        }
+        let body = Limited::new(answer.into_body(), MOST).collect().await.map(|body| body.to_bytes());
+        let said: Value = serde_json::from_slice(&body.unwrap_or_default()).unwrap_or_default();
         let message = said.get("message").and_then(Value::as_str).unwrap_or("it says nothing");
-        Err(NoAnswer::Failed(format!("the server answers {code}: {message}")))
+        Err(NoAnswer::Failed(format!("the server answers {}: {message}", code.as_u16())))
     }
 }

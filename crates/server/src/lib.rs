@@ -5,6 +5,7 @@
 mod access;
 mod asking;
 mod auditing;
+mod backup;
 mod bootstrap;
 mod certificates;
 mod client_certificates;
@@ -32,6 +33,10 @@ mod stand_in;
 mod store;
 mod storing;
 
+pub use backup::{
+    Inspection, Migrated, Restored, Salvage, Saved, Source, Verified, inspect, migrate, restore, restore_into, salvage,
+    save, shown_time, shown_uid, verify,
+};
 pub use error::Error;
 pub use pawl_meta::nearest::nearest;
 pub use run::{Running, serve, start, version};

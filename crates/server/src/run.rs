@@ -113,6 +113,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let access = access::build(&settings, &registry, authorizers, Arc::clone(&authorities))?;
     let api = Arc::new(Api::new(Arc::clone(&registry), access, documents, api_settings));
     measure(&api, pawl_custom::metrics::collectors());
+    measure(&api, registry.collectors());
     let root_ca = Some(identity.serving_roots.clone());
     let options = pawl_controllers::Options { witness, root_ca, catalogue: Some(catalogue), ..Default::default() };
     let mut company = Company::start(&registry, &settings, options, &api)?;

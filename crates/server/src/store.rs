@@ -10,7 +10,7 @@ use std::sync::Arc;
 use pawl_kv::Kv;
 
 use crate::etcd_metrics::EtcdMetrics;
-use crate::{Error, Settings, guard, stand_in};
+use crate::{Error, Settings, backup, guard, stand_in};
 
 /// A store, and what is kept for as long as it is used.
 pub struct Chosen {
@@ -39,6 +39,12 @@ pub async fn choose(settings: &mut Settings, metrics: &prometheus::Registry) -> 
     }
     let ephemeral = if settings.ephemeral { Some(move_to_temporary(settings)?) } else { None };
     let directory = settings.data_dir.join("store");
+    // Half a restore is no store, and no reason to begin an empty one either.
+    let unfinished = settings.data_dir.join(backup::UNFINISHED);
+    if unfinished.is_dir() && !directory.exists() {
+        let what = format!("{} is what an interrupted restore left: restore again, or remove it", unfinished.display());
+        return Err(Error::Start(what));
+    }
     guard::directories(settings, Some(&directory))?;
     let options = pawl_kv_embedded::Options { history: settings.history, sync: settings.sync, ..Default::default() };
     let failed = |source| Error::Store { path: directory.clone(), source };

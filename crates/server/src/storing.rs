@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::asking::{Asking, NoAnswer};
 
-const OWN: &str = "/apis/storage.pawl.dev/v1";
+pub const OWN: &str = "/apis/storage.pawl.dev/v1";
 
 /// How many objects of which resources an encryption configuration would leave unreadable: the server says it if one runs,
 /// else the files do.

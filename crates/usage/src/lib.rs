@@ -11,6 +11,8 @@ mod templates;
 
 use std::fmt;
 
+use memchr::memmem;
+
 pub use index::{Changed, Index, Who};
 pub use references::{Reference, Uses, claim_of, is_going, references};
 
@@ -189,6 +191,12 @@ impl Protection {
         object.annotation(self.annotation) == Some("yes")
     }
 
+    /// Whether metadata, as it is stored, can be such that something is to be done: a look at the text that spares reading it.
+    /// Liens and annotations of every protection end alike; letters can be written in another way only with `\\u`.
+    pub fn may_concern(metadata: &[u8]) -> bool {
+        [b"-protection".as_slice(), b"\\u"].iter().any(|text| memmem::find(metadata, text).is_some())
+    }
+
     /// What is to be done about the lien of an object: the whole plan of the protection controllers.
     pub fn plan(&self, object: &impl pawl_meta::object::Meta, used: bool) -> Plan {
         let held = object.meta_strings("liens").contains(&self.lien);
@@ -246,6 +254,23 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
+    fn what_cannot_concern_anybody_is_seen_in_its_text() {
+        assert!(!Protection::may_concern(br#""name":"a","labels":{"app":"x\n"}"#));
+        for text in [
+            r#"{"kubernetes.io\/enable-secret-protection":"yes"}"#,
+            r#"{"kubernetes.io/enable-secret\u002dprotection":"yes"}"#,
+        ] {
+            assert!(Protection::may_concern(text.as_bytes()), "{text}");
+            let annotations: Value = serde_json::from_str(text).unwrap();
+            check(json!({"annotations": annotations}), true, Plan::Add);
+        }
+        for protection in [Protection::SECRETS, Protection::CONFIG_MAPS] {
+            assert!(Protection::may_concern(protection.lien.as_bytes()), "{protection:?}");
+            assert!(Protection::may_concern(protection.annotation.as_bytes()), "{protection:?}");
+        }
+    }
+
+    #[test]
     fn resources_are_found_by_name() {
         for user in User::ALL {
             let (group, plural) = user.resource();
@@ -259,6 +284,7 @@ mod tests {
 
     fn check(metadata: Value, used: bool, expect: Plan) {
         let object = json!({"metadata": metadata});
+        assert!(expect == Plan::Leave || Protection::may_concern(metadata.to_string().as_bytes()), "{object}");
         assert_eq!(Protection::SECRETS.plan(&object, used), expect, "{object}, used: {used}");
     }
 

@@ -50,13 +50,15 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Resu
         Err(status) => return Err(status),
     };
     let labels = Labels::of(&call.target, &call.info);
+    let (counter, sizes) = api.metrics.watch_events(&labels);
     let state = State {
         source,
         renderer,
         definition: served.resource.facts.custom.then(|| Definition::of(api)),
         ends: Instant::now() + timeout.min(LONGEST),
         stop: api.health.stopping(),
-        counter: api.metrics.watch_events(&labels),
+        counter,
+        sizes,
         _in_flight: api.metrics.start(&call.info, &labels),
         _trail: call.trail.clone(),
     };
@@ -71,6 +73,7 @@ struct State {
     ends: Instant,
     stop: Stopping,
     counter: prometheus::IntCounter,
+    sizes: prometheus::Histogram,
     _in_flight: InFlight,
     /// The request is complete when the stream is.
     _trail: Option<Arc<Trail>>,
@@ -142,7 +145,9 @@ async fn next(mut state: State) -> Option<(Bytes, State)> {
     }
     let mut out = Vec::with_capacity(1024);
     for item in &items {
+        let before = out.len();
         state.renderer.write(&mut out, item);
+        state.sizes.observe((out.len() - before) as f64);
     }
     state.counter.inc_by(items.len() as u64);
     Some((Bytes::from(out), state))

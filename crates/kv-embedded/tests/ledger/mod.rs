@@ -96,6 +96,17 @@ impl Ledger {
         self.0.lock().unwrap().note(revision, (bytes(key), Some(bytes(value))));
     }
 
+    /// Whether a key got a value at a revision.
+    pub fn knows(&self, revision: Revision, key: &Bytes, value: &Bytes) -> bool {
+        let entries = self.0.lock().unwrap();
+        entries.happened.get(&revision).is_some_and(|(k, v)| k == key && v.as_ref() == Some(value))
+    }
+
+    /// What there is after everything that happened.
+    pub fn newest(&self) -> BTreeMap<Bytes, KeyValue> {
+        self.0.lock().unwrap().state(Revision::MAX)
+    }
+
     async fn write(self, store: Arc<Store>, mut rng: Rng, name: String, writes: u64) {
         for number in 0..writes {
             let key = Bytes::from(format!("/k/{}", rng.u32(0..6)));

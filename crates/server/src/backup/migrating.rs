@@ -1,0 +1,345 @@
+//! `pawl migrate`: everything that one store holds goes into another one, which is empty, and is compared with it then.
+//!
+//! A data directory is made at once and keeps every revision. Any other store is written to through [`Kv`], key by key: it
+//! gives revisions of its own, and a migration that was interrupted goes on where it was, by a note that it left there.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use pawl_kv::{Change, Error, Expect, KeyValue, Kv, Outcome, RangeRequest, Revision, Write};
+use pawl_kv_embedded::{Frozen, Picture};
+use pawl_registry::ROOT;
+use pawl_snapshot::{Decoder, Pages, Record, after_all};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::judging::{Judge, Verdict};
+use super::target::NewStore;
+use super::{Progress, STORE, open_file, picture, record};
+
+/// Says on a target that a migration is under way, and from where.
+const NOTE: &[u8] = b"/registry/pawl.dev/migration";
+/// So many keys are read, and written, at a time.
+const AT_ONCE: usize = 64;
+/// How often a write is tried that a fault hit which may pass.
+const TRIES: u32 = 5;
+
+/// Where data is, or goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    /// A data directory.
+    Embedded(PathBuf),
+    /// An etcd, as `etcd://host:port[/prefix]`.
+    Etcd(String),
+}
+
+impl Place {
+    fn parse(spec: &str) -> Result<Self, String> {
+        match spec.split_once("://") {
+            None if spec.is_empty() => {
+                Err("--from and --to name a data directory, or etcd://HOST:PORT[/PREFIX]".into())
+            }
+            None => Ok(Self::Embedded(PathBuf::from(spec))),
+            Some(("etcd", place)) if !place.is_empty() => Ok(Self::Etcd(place.to_owned())),
+            Some(_) => Err(format!("{spec:?} is neither a data directory nor etcd://HOST:PORT[/PREFIX]")),
+        }
+    }
+}
+
+/// A store that is not a data directory.
+fn connect(place: &str) -> Result<Arc<dyn Kv>, String> {
+    Err(format!("etcd://{place}: this version has no etcd backend"))
+}
+
+/// What came of a migration.
+#[derive(Debug, Default)]
+pub struct Migrated {
+    pub records: u64,
+    /// Of all keys and values.
+    pub bytes: u64,
+    /// The revision of the source.
+    pub revision: Revision,
+    /// Whether keys have the revisions that they had.
+    pub keeps_revisions: bool,
+    /// The revision at which the target began, where it gives its own: one below that of the source means that it gives
+    /// revisions again that clients have seen.
+    pub began: Revision,
+    /// Keys that an earlier attempt had brought already.
+    pub already: u64,
+    /// Objects that are held by liens, which kube-apiserver would drop with its next write of each.
+    pub liens: u64,
+    /// Sealed objects, of which that cannot be told.
+    pub sealed: u64,
+}
+
+/// Brings everything from one place to another, which must be empty. Both are proved equal at the end.
+pub async fn migrate(from: &str, to: &str, progress: Progress<'_>) -> Result<Migrated, String> {
+    let (from, to) = (Place::parse(from)?, Place::parse(to)?);
+    if from == to {
+        return Err("--from and --to are the same place".to_owned());
+    }
+    let mut reading = match &from {
+        Place::Embedded(path) => Reading::directory(&path.join(STORE))?,
+        Place::Etcd(place) => Reading::store(connect(place)?).await?,
+    };
+    match &to {
+        Place::Embedded(path) => into_directory(&mut reading, path, progress).await,
+        Place::Etcd(place) => into_store(&mut reading, &connect(place)?, progress).await,
+    }
+}
+
+/// Restores a snapshot into an empty store that is not a data directory, and compares what is there then with it.
+pub async fn restore_into(file: &Path, to: &str, progress: Progress<'_>) -> Result<Migrated, String> {
+    let Place::Etcd(place) = Place::parse(to)? else {
+        return Err("--to is etcd://HOST:PORT[/PREFIX]; --data-dir names a data directory".to_owned());
+    };
+    let target = connect(&place)?;
+    let mut reading = Reading::Snapshot(Box::new(open_file(file)?.0));
+    into_store(&mut reading, &target, progress).await
+}
+
+/// A source that is read in the order of its keys.
+enum Reading {
+    /// A directory, which nobody else opens meanwhile.
+    Directory {
+        picture: Box<Picture>,
+        _held: Frozen,
+        after: Option<Bytes>,
+    },
+    Store {
+        kv: Arc<dyn Kv>,
+        pages: Box<Pages>,
+    },
+    /// A snapshot, which must be whole.
+    Snapshot(Box<Decoder<BufReader<File>>>),
+}
+
+impl Reading {
+    fn directory(store: &Path) -> Result<Self, String> {
+        let failed = |why: Error| format!("{}: {why}", store.display());
+        let held = Frozen::open(store).map_err(failed)?;
+        let picture = Box::new(held.picture().map_err(failed)?);
+        Ok(Self::Directory { picture, _held: held, after: None })
+    }
+
+    async fn store(kv: Arc<dyn Kv>) -> Result<Self, String> {
+        let pages = Pages::begin(Arc::clone(&kv), ROOT).await.map_err(|why| why.to_string())?;
+        Ok(Self::Store { kv, pages: Box::new(pages) })
+    }
+
+    fn revision(&self) -> Revision {
+        match self {
+            Self::Directory { picture, .. } => picture.revision,
+            Self::Store { pages, .. } => pages.revision(),
+            Self::Snapshot(decoder) => decoder.head().revision,
+        }
+    }
+
+    async fn next(&mut self) -> Result<Option<Vec<Record>>, String> {
+        match self {
+            Self::Directory { picture, after, .. } => {
+                let records: Vec<Record> = picture.items_after(after.as_ref()).take(1000).map(record).collect();
+                let Some(last) = records.last() else { return Ok(None) };
+                *after = Some(last.key.clone());
+                Ok(Some(records))
+            }
+            Self::Store { pages, .. } => pages.next().await.map_err(|why| why.to_string()),
+            Self::Snapshot(decoder) => decoder.next_block().map_err(|why| why.to_string()),
+        }
+    }
+
+    /// Says if somebody has written to the source since it was read.
+    async fn check_unchanged(&self) -> Result<(), String> {
+        let Self::Store { kv, pages } = self else { return Ok(()) };
+        let now = kv.revision().await.map_err(|why| why.to_string())?;
+        if now == pages.revision() {
+            return Ok(());
+        }
+        Err(format!(
+            "somebody writes to the source: it was read at revision {} and is at {now}; stop whoever does, and migrate again",
+            pages.revision()
+        ))
+    }
+}
+
+/// What was read, to compare with what was written.
+#[derive(Default)]
+struct Sum {
+    hash: Sha256,
+    records: u64,
+    bytes: u64,
+}
+
+impl Sum {
+    fn add(&mut self, key: &[u8], value: &[u8], revisions: Option<(Revision, Revision)>) {
+        for part in [key, value] {
+            self.hash.update((part.len() as u64).to_le_bytes());
+            self.hash.update(part);
+        }
+        let (create, modified) = revisions.unwrap_or_default();
+        self.hash.update(create.to_le_bytes());
+        self.hash.update(modified.to_le_bytes());
+        self.records += 1;
+        self.bytes += (key.len() + value.len()) as u64;
+    }
+
+    fn add_record(&mut self, record: &Record) {
+        let revisions = (record.create_revision, record.mod_revision);
+        self.add(&record.key, &record.value, Some(revisions));
+    }
+
+    /// Whether the same was found on both sides.
+    fn check(self, found: Self) -> Result<(), String> {
+        if (self.records, self.bytes) != (found.records, found.bytes) {
+            let (from, to) = (self.records, found.records);
+            return Err(format!(
+                "the source has {from} keys with {} bytes, the target {to} with {}",
+                self.bytes, found.bytes
+            ));
+        }
+        let same = self.hash.finalize() == found.hash.finalize();
+        same.then_some(()).ok_or_else(|| "the target does not hold what the source holds".to_owned())
+    }
+}
+
+/// Looks at what would be lost on the way to a kube-apiserver.
+struct Census(Judge);
+
+impl Census {
+    async fn count(&self, record: &Record, migrated: &mut Migrated) {
+        match self.0.judge(record).await {
+            Verdict::Readable { liens: true } => migrated.liens += 1,
+            Verdict::Sealed => migrated.sealed += 1,
+            _ => {}
+        }
+    }
+}
+
+async fn into_directory(reading: &mut Reading, data_dir: &Path, progress: Progress<'_>) -> Result<Migrated, String> {
+    let mut target = NewStore::create(data_dir)?;
+    let mut migrated = Migrated { revision: reading.revision(), keeps_revisions: true, ..Migrated::default() };
+    let mut sum = Sum::default();
+    let copied = async {
+        while let Some(records) = reading.next().await? {
+            for record in &records {
+                target.push(record)?;
+                sum.add_record(record);
+            }
+            progress(sum.bytes, None);
+        }
+        reading.check_unchanged().await
+    };
+    if let Err(why) = copied.await {
+        target.give_up();
+        return Err(why);
+    }
+    (migrated.records, migrated.bytes) = (sum.records, sum.bytes);
+    target.finish(migrated.revision, |made| {
+        let mut found = Sum::default();
+        picture(made)?.items().for_each(|item| found.add_record(&record(item)));
+        sum.check(found)
+    })?;
+    Ok(migrated)
+}
+
+async fn into_store(reading: &mut Reading, target: &Arc<dyn Kv>, progress: Progress<'_>) -> Result<Migrated, String> {
+    begin(target, reading.revision()).await?;
+    let census = Census(Judge::new(None).await?);
+    let began = target.revision().await.map_err(|why| why.to_string())?;
+    let mut migrated = Migrated { revision: reading.revision(), began, ..Migrated::default() };
+    let mut sum = Sum::default();
+    while let Some(records) = reading.next().await? {
+        for record in records.iter().filter(|record| *record.key != *NOTE) {
+            census.count(record, &mut migrated).await;
+            sum.add(&record.key, &record.value, None);
+        }
+        migrated.already += copy(target, records).await?;
+        progress(sum.bytes, None);
+    }
+    reading.check_unchanged().await?;
+    (migrated.records, migrated.bytes) = (sum.records, sum.bytes);
+    sum.check(sum_of(target).await?)?;
+    end(target).await?;
+    // Nobody shall follow from here what happened elsewhere.
+    let now = target.revision().await.map_err(|why| why.to_string())?;
+    target.compact(now).await.map_err(|why| why.to_string())?;
+    Ok(migrated)
+}
+
+/// Takes an empty store for this migration, or goes on with one that was begun on the same state of the source.
+async fn begin(target: &Arc<dyn Kv>, revision: Revision) -> Result<(), String> {
+    let note = json!({"from": revision});
+    let found = target.get(Bytes::from_static(NOTE)).await.map_err(|why| why.to_string())?;
+    if let Some(found) = found {
+        let told: Value = serde_json::from_slice(&found.value).unwrap_or_default();
+        return (told == note)
+            .then_some(())
+            .ok_or_else(|| format!("the target holds part of another migration ({told}); empty it before this one"));
+    }
+    let all = RangeRequest { start: ROOT.into(), end: after_all(ROOT), limit: 1, ..RangeRequest::default() };
+    let any = target.range(all).await.map_err(|why| why.to_string())?;
+    if let Some(held) = any.items.first() {
+        return Err(format!("the target is not empty: it holds {:?}", String::from_utf8_lossy(&held.key)));
+    }
+    put(target, Bytes::from_static(NOTE), Bytes::from(note.to_string()), None).await.map(|_| ())
+}
+
+async fn end(target: &Arc<dyn Kv>) -> Result<(), String> {
+    let note = target.get(Bytes::from_static(NOTE)).await.map_err(|why| why.to_string())?;
+    let Some(KeyValue { key, mod_revision, .. }) = note else { return Ok(()) };
+    let removed = target.write(Write::new(key, Expect::Revision(mod_revision), Change::Delete)).await;
+    removed.map(|_| ()).map_err(|why| why.to_string())
+}
+
+/// Writes keys that are not there yet; tells how many were there already.
+async fn copy(target: &Arc<dyn Kv>, records: Vec<Record>) -> Result<u64, String> {
+    let writes = records
+        .into_iter()
+        .filter(|record| *record.key != *NOTE)
+        .map(|record| async move { put(target, record.key, record.value, record.time_left).await });
+    let there: Vec<bool> = stream::iter(writes).buffer_unordered(AT_ONCE).try_collect().await?;
+    Ok(there.into_iter().filter(|was_there| *was_there).count() as u64)
+}
+
+/// Writes one key; tells whether it was there. Another value in its place is somebody else's.
+async fn put(target: &Arc<dyn Kv>, key: Bytes, value: Bytes, ttl: Option<Duration>) -> Result<bool, String> {
+    let change = Change::Put { value: value.clone(), ttl };
+    let write = Write::new(key.clone(), Expect::Absent, change);
+    let mut tries = 0;
+    loop {
+        match target.write(write.clone()).await {
+            Ok(Outcome::Applied { .. }) => return Ok(false),
+            Ok(Outcome::Conflict { current: Some(held) }) if held.value == value => return Ok(true),
+            Ok(Outcome::Conflict { .. }) => {
+                let key = String::from_utf8_lossy(&key).into_owned();
+                return Err(format!("somebody else writes to the target: {key:?} holds another value there"));
+            }
+            Err(why) if tries < TRIES && (why.passes() || matches!(why, Error::Unknown(_))) => {
+                tries += 1;
+                tokio::time::sleep(Duration::from_millis(100 << tries)).await;
+            }
+            Err(why) => return Err(format!("{why}; migrate again to go on where this ended")),
+        }
+    }
+}
+
+/// What a store holds, but for the note.
+async fn sum_of(kv: &Arc<dyn Kv>) -> Result<Sum, String> {
+    let failed = |why: Error| why.to_string();
+    let mut pages = Pages::begin(Arc::clone(kv), ROOT).await.map_err(failed)?;
+    let mut sum = Sum::default();
+    while let Some(records) = pages.next().await.map_err(failed)? {
+        for record in records.iter().filter(|record| *record.key != *NOTE) {
+            sum.add(&record.key, &record.value, None);
+        }
+    }
+    Ok(sum)
+}
+
+#[cfg(test)]
+mod tests;
