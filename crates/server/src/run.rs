@@ -65,7 +65,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let encryption = encryption::start(&settings, &metrics).await?;
     let seed = settings.seed.iter().map(|path| seed::read(path)).collect::<Result<Vec<_>, _>>()?.concat();
     let (listener, local) = listen(&mut settings).await?;
-    let store::Chosen { kv: store, ephemeral, lock } = store::choose(&mut settings).await?;
+    let store::Chosen { kv: store, ephemeral, lock } = store::choose(&mut settings, &metrics).await?;
     #[cfg(feature = "raw-store")]
     crate::raw_store::open(&store).await?;
     // Only the owner of the store makes certificates: a second server on the same directory has been refused by now.
