@@ -33,7 +33,8 @@ async fn create(client: &Client, numbers: std::ops::Range<usize>) -> Vec<String>
         let answer = client.post(CONFIG_MAPS, &config_map(number)).await.unwrap();
         match answer.code {
             201 => made.push(format!("cm-{number}")),
-            500 | 503 => assert!(answer.json()["message"].as_str().unwrap().contains("the store"), "{}", answer.json()),
+            503 => assert!(answer.json()["message"].as_str().unwrap().contains("the store"), "{}", answer.json()),
+            504 => assert!(answer.json()["message"].as_str().unwrap().contains("is unknown"), "{}", answer.json()),
             other => panic!("{other}: {}", answer.json()),
         }
     }

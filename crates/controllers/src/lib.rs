@@ -23,6 +23,7 @@ mod feed;
 mod furnishing;
 mod garbage;
 mod in_use;
+mod leadership;
 mod namespaces;
 mod protection;
 mod queue;
@@ -39,6 +40,7 @@ use pawl_usage::Protection;
 pub use actor::{Act, Witness};
 pub use counters::{Counters, Liens};
 pub use definitions::Catalogue;
+pub use leadership::Leadership;
 pub use queue::{Queue, Step};
 pub use selection::Name;
 
@@ -77,6 +79,11 @@ impl Default for Options {
 pub struct Controllers;
 
 impl Controllers {
+    /// Says what is wrong with a selection, where nothing is to be started yet.
+    pub fn check(selection: &str) -> Result<(), String> {
+        Selection::parse(selection).map(drop)
+    }
+
     /// Starts the controllers that a selection names: `*` is all, `name` one, `-name` not that one, `-*` none. The
     /// registry must be following its store. The error says what is wrong with the selection.
     pub fn start(registry: Arc<Registry>, selection: &str, options: Options) -> Result<Handle, String> {

@@ -234,7 +234,10 @@ impl Api {
         let head = parts.method == Method::HEAD;
         let (verb, dry_run) = metrics::named(&info, &parts.headers, &query);
         let measured = Arc::clone(&info);
-        let target = Target::find(&self.registry.table(), &info, &parts.method);
+        let mut target = Target::find(&self.registry.table(), &info, &parts.method);
+        if matches!(target, Target::Nothing(_)) && self.registry.learn(&info.group, &info.resource).await {
+            target = Target::find(&self.registry.table(), &info, &parts.method);
+        }
         let labels = Labels::of(&target, &measured);
         let in_flight = self.metrics.start(&measured, &labels);
         let audit_id = audit_id(&parts.headers);

@@ -84,6 +84,10 @@ impl Kinds {
             return self.named(&found.facts.type_name);
         }
         match (api_version, kind) {
+            // Stored in these versions by upstream, so that the release before can read them. The messages are the same.
+            ("admissionregistration.k8s.io/v1alpha1" | "admissionregistration.k8s.io/v1beta1", kind) => {
+                self.type_of("admissionregistration.k8s.io/v1", kind)
+            }
             // What the core group says about itself names no version.
             ("", kind @ ("APIVersions" | "APIResourceList")) => self.named(&format!("meta.v1.{kind}")),
             ("v1" | "meta.k8s.io/v1", kind) => self.named(&format!("meta.v1.{kind}")),
@@ -117,6 +121,14 @@ impl Kinds {
         if let Some(kind) = self.rules.of(type_name, "") {
             self.rules.set_defaults(kind, body);
         }
+    }
+
+    /// Fills in what another server leaves out of what it stores, because it fills that in when it reads.
+    pub fn complete(&self, object: &mut Object) -> Result<(), String> {
+        let text = |field: &str| object.get(field).and_then(serde_json::Value::as_str).unwrap_or_default();
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        let is_of = |r: &&Resource| r.facts.kind == kind && r.group_version().to_string() == api_version;
+        self.resources.iter().find(is_of).map_or(Ok(()), |found| found.behaviour.set_defaults(object))
     }
 
     /// Says what is wrong with a body that is no object of a resource.

@@ -283,6 +283,10 @@ impl Kv for Store {
         Box::pin(self.ask(move |reply| Request::Compact { revision, reply }))
     }
 
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     fn time_left(&self, items: &[KeyValue], revision: Revision) -> BoxFuture<'_, Result<Vec<Option<Duration>>>> {
         let left = read::time_left(&self.shared, items, revision);
         Box::pin(async move { Ok(left) })

@@ -5,7 +5,8 @@
 //! etcd cluster, and nothing above may be able to tell which.
 //!
 //! The contract:
-//! - Every applied write has a revision of its own, one greater than the write before it. A fresh store is at revision 1.
+//! - Every applied write has a revision of its own, one greater than the write before it, whoever wrote that: others may
+//!   share a store, so that one's own writes need not follow each other. A fresh store is at revision 1.
 //! - A write is applied only if its expectation and all its guards hold, checked in the same step: whatever is written in
 //!   between is seen by one of the two.
 //! - A write is visible (to reads, to watches, in [`Kv::revision`]) only once it would survive a crash.
@@ -176,6 +177,9 @@ pub trait Kv: Send + Sync + 'static {
     /// Forgets history: reads and watches below `revision` are refused from then on. The present state stays. To forget
     /// again what is forgotten already changes nothing.
     fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<()>>;
+
+    /// Whether others may write to it, so that it may be ahead of everything that was read from it before.
+    fn is_shared(&self) -> bool;
 
     /// How long each of these keys, read at a revision, still has to live, where it does not live forever and that is known:
     /// of a value that was replaced since it may not be.

@@ -2,7 +2,8 @@
 //!
 //! What is taken is read from the caches: an IPAddress object stands for every address, and services carry their ports.
 //! A write that is under way holds what it took in a set of reservations until the caches show it, so two writes never
-//! get the same. What a service gets is planned purely ([`plan`]); this module makes the plan true.
+//! get the same. Where several servers share a store, it decides: an address object is made by one of them only, and a
+//! service with new ports is written only if no other was meanwhile. What a service gets is planned purely ([`plan`]); this module makes the plan true.
 
 mod plan;
 mod pool;
@@ -17,8 +18,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 use pawl_deletion::DeleteOptions;
-use pawl_meta::Status;
+use pawl_kv::Guard;
 use pawl_meta::object::{Meta, Object};
+use pawl_meta::{Status, time};
 use serde_json::{Value, json};
 
 use plan::{Plan, Refusal, Taken};
@@ -29,6 +31,9 @@ use crate::{Context, CreateRequest, DeleteRequest, Registry, Served};
 const MANAGED_BY: &str = "ipallocator.k8s.io";
 const MANAGED_BY_LABEL: &str = "ipaddress.kubernetes.io/managed-by";
 const FAMILY_LABEL: &str = "ipaddress.kubernetes.io/ip-family";
+
+/// What is older than this belongs to no write that is still under way on another server.
+const UNDER_WAY_SECONDS: i64 = 60;
 
 /// What writes that are under way have taken.
 #[derive(Debug, Default)]
@@ -65,11 +70,18 @@ impl Drop for Attention {
 pub(crate) struct Held {
     plan: Plan,
     reservations: Option<Arc<Mutex<Taken>>>,
+    /// Where other servers give out ports too: no service has been written since they were looked at.
+    guard: Option<Guard>,
 }
 
 impl Held {
     pub(crate) fn is_empty(&self) -> bool {
         self.plan == Plan::default()
+    }
+
+    /// What must hold when the object is written.
+    pub(crate) fn guard(&self) -> Option<Guard> {
+        self.guard.clone()
     }
 }
 
@@ -126,6 +138,8 @@ impl Registry {
     ) -> Result<Held, Status> {
         let name = object.name().to_owned();
         let Some(Value::Object(spec)) = object.get_mut("spec") else { return Ok(Held::default()) };
+        // Looked at first: the caches have at least this.
+        let through = self.storage().applied();
         let mut reserved = self.reservations.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let mut taken = reserved.clone();
         self.add_shown(served, ports::has_node_ports(spec), &mut taken);
@@ -138,7 +152,10 @@ impl Registry {
         }
         reserved.addresses.extend(&plan.addresses);
         reserved.ports.extend(&plan.ports);
-        Ok(Held { plan, reservations: Some(Arc::clone(&self.reservations.taken)) })
+        let prefix = || served.stored.prefix.clone().into();
+        let guarded = self.storage().kv().is_shared() && !plan.ports.is_empty();
+        let guard = guarded.then(|| Guard { prefix: prefix(), through });
+        Ok(Held { plan, reservations: Some(Arc::clone(&self.reservations.taken)), guard })
     }
 
     /// Adds what the caches show as taken; ports only where they are needed.
@@ -207,7 +224,11 @@ impl Registry {
         for entry in addresses.stored.cache.objects().values() {
             let (Some(readable), Ok(address)) = (entry.readable(), entry.name().parse::<IpAddr>()) else { continue };
             let ours = readable.label(MANAGED_BY_LABEL) == Some(MANAGED_BY);
-            if ours && !self.is_reserved(&address) && !has_parent(&services, &readable.object(entry.revision), address)
+            let object = readable.object(entry.revision);
+            if ours
+                && !self.is_reserved(&address)
+                && !self.may_be_under_way(&object)
+                && !has_parent(&services, &object, address)
             {
                 self.release(&[address]).await;
             }
@@ -228,6 +249,12 @@ impl Registry {
                 }
             }
         }
+    }
+
+    /// Whether another server may be about to write the service of an address: its object comes first.
+    fn may_be_under_way(&self, address: &Object) -> bool {
+        let made = time::parse(address.meta_str("creationTimestamp"));
+        self.storage().kv().is_shared() && made.is_none_or(|made| time::unix_now() - made < UNDER_WAY_SECONDS)
     }
 
     fn is_reserved(&self, address: &IpAddr) -> bool {

@@ -34,6 +34,9 @@ impl CreateRequest {
 /// How often a generated name is made anew before giving up.
 const NAME_ATTEMPTS: usize = 8;
 
+/// How often addresses and ports are given out anew because another server was faster.
+const ALLOCATIONS: usize = 20;
+
 impl Registry {
     /// Creates an object. A dry run does everything but the write.
     pub async fn create(&self, cx: &Context, served: &Served, request: CreateRequest) -> Result<Arc<Entry>, Status> {
@@ -61,21 +64,37 @@ impl Registry {
             present: None,
             new: object,
         };
+        // What another server has made a moment ago counts: the namespace above all.
+        self.storage().catch_up_with_others().await?;
         pipeline.receive().await?;
         if !generated {
-            return made(pipeline.finish().await?);
+            return self.finish_create(pipeline).await;
         }
         let base = pipeline.new.meta_str("generateName").to_owned();
         let said = cx.said();
         for _ in 1..NAME_ATTEMPTS {
             let mut candidate = pipeline.clone();
             metadata_mut(&mut candidate.new).insert("name".to_owned(), json!(generated_name(&base)));
-            match candidate.finish().await {
+            match self.finish_create(candidate).await {
                 Err(status) if status.reason == "AlreadyExists" => cx.forget_since(said),
-                result => return made(result?),
+                result => return result,
             }
         }
         Err(Status::already_exists(&served.group_resource, &base))
+    }
+
+    /// Finishes the creation of an object. What it gets (addresses, ports) is given out anew where other servers were faster.
+    async fn finish_create(&self, pipeline: Pipeline<'_>) -> Result<Arc<Entry>, Status> {
+        if !pipeline.served.resource.facts.allocates {
+            return made(pipeline.finish().await?);
+        }
+        for _ in 0..ALLOCATIONS {
+            match pipeline.clone().finish().await? {
+                Attempt::Done(entry) => return Ok(entry),
+                Attempt::Again(_) => self.storage().catch_up_with_others().await?,
+            }
+        }
+        Err(Status::unavailable("others take addresses and ports faster than they can be given out here"))
     }
 
     /// What was written at a revision: the cache has it already, unless somebody has written again since.

@@ -5,10 +5,13 @@
 //! before anybody looks for the last one.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use pawl_kinds::Resource;
 use pawl_kv::RangeRequest;
 use pawl_meta::Status;
+use pawl_meta::object::Object;
+use serde_json::Value;
 use tokio::sync::{RwLock, RwLockReadGuard};
 
 use crate::cache::Objects;
@@ -20,6 +23,8 @@ use crate::{Registry, Served, Storage};
 const PAGE: usize = 10_000;
 /// A place whose ring overflows while it is read is read again.
 const ATTEMPTS: usize = 5;
+/// How long what another server has established may be on its way here.
+const LEARNING: Duration = Duration::from_secs(5);
 
 /// Whether a place takes new objects. Who writes one holds the door.
 #[derive(Debug, Default)]
@@ -80,6 +85,36 @@ impl Registry {
         let found = table.find(&facts.group, &facts.version, &facts.plural)?;
         Arc::ptr_eq(&found.stored, &served.stored).then(|| Arc::clone(found))
     }
+}
+
+impl Registry {
+    /// Waits for what another server has established and this one does not serve yet: whoever was told that there is such a
+    /// resource finds it everywhere. Says whether it is worth looking again.
+    pub async fn learn(&self, group: &str, plural: &str) -> bool {
+        if group.is_empty() || !self.storage().kv().is_shared() || self.storage().catch_up().await.is_err() {
+            return false;
+        }
+        let name = format!("{plural}.{group}");
+        let began = Instant::now();
+        while self.table().preferred(group, plural).is_none() {
+            let definition =
+                pawl_admission::Objects::get(self, "apiextensions.k8s.io", "customresourcedefinitions", "", &name);
+            let established = definition.as_ref().is_some_and(is_established);
+            if !established || began.elapsed() > LEARNING {
+                return false;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        true
+    }
+}
+
+/// Whether clients have been told that objects of a definition can be made.
+fn is_established(definition: &Object) -> bool {
+    let conditions = pawl_meta::object::at(definition, "status.conditions").and_then(Value::as_array);
+    let says = |condition: &Value, field: &str, value: &str| condition.get(field).is_some_and(|found| found == value);
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|condition| says(condition, "type", "Established") && says(condition, "status", "True"))
 }
 
 impl Storage {

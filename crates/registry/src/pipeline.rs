@@ -202,11 +202,11 @@ impl Pipeline<'_> {
         let key = self.served.stored.key(self.new.namespace(), self.new.name());
         match self.present {
             Some(present) => self.commit_update(&key, present, held, mark).await,
-            None => self.commit_create(&key, held, mark).await.map(Attempt::Done),
+            None => self.commit_create(&key, held, mark).await,
         }
     }
 
-    async fn commit_create(&self, key: &str, held: Held, mark: Option<Mark>) -> Result<Arc<Entry>, Status> {
+    async fn commit_create(&self, key: &str, held: Held, mark: Option<Mark>) -> Result<Attempt, Status> {
         let Self { registry, served, new, .. } = self;
         let storage = registry.storage();
         // It is the store that minds, so that everything else that is wrong is told before, and a dry run passes.
@@ -225,17 +225,20 @@ impl Pipeline<'_> {
         }
         if self.cx.dry_run {
             let said = new.resource_version().parse().unwrap_or(0);
-            return Ok(Arc::new(served.stored.entry(key, said, value)));
+            return Ok(Attempt::Done(Arc::new(served.stored.entry(key, said, value))));
         }
         let Some(_open) = served.stored.door.enter().await else { return Err(closed(served)) };
         let put = Put { value: value.clone(), ttl: registry.ttl(served) };
+        let allocates = !held.is_empty();
         match registry.store(served, (key, new), Expect::Absent, Some(put), held).await? {
             Written::Applied(revision) => {
                 let entry = registry.written(served, key, revision, value);
                 served.note(&entry, new, mark);
-                Ok(entry)
+                Ok(Attempt::Done(entry))
             }
             Written::Conflict(Some(existing)) => Err(exists(served, &existing)),
+            // Another server was faster with what the object was to get.
+            Written::Conflict(None) if allocates => Ok(Attempt::Again(None)),
             Written::Conflict(None) => Err(Status::already_exists(&served.group_resource, new.name())),
         }
     }
@@ -316,7 +319,16 @@ impl Registry {
         let Some(attention) = self.attend(served) else {
             return self.storage().write(&served.stored, key, conditions, put).await;
         };
-        self.settle(&held, object).await?;
+        match self.settle(&held, object).await {
+            Err(status) if status.reason == "AlreadyExists" && self.storage().kv().is_shared() => {
+                let now = served.stored.cache.get(key);
+                attention.ended(&Ok(()));
+                return Ok(Written::Conflict(now));
+            }
+            settled => settled?,
+        }
+        let mut conditions = conditions.into();
+        conditions.guards.extend(held.guard());
         let written = self.storage().write(&served.stored, key, conditions, put).await;
         let applied = matches!(written, Ok(Written::Applied(_)));
         self.conclude(held, applied).await;

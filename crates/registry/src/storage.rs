@@ -102,6 +102,11 @@ impl Storage {
         Ok(self.applied())
     }
 
+    /// The same where others write to the store too; where nobody does, the caches are never behind what matters.
+    pub async fn catch_up_with_others(&self) -> Result<(), Status> {
+        if self.kv.is_shared() { self.catch_up().await.map(drop) } else { Ok(()) }
+    }
+
     /// Waits until the caches have reached a revision that somebody named.
     pub async fn wait_for(&self, revision: Revision) -> Result<(), Status> {
         if self.applied() >= revision {
@@ -212,7 +217,9 @@ pub fn store_error(error: &pawl_kv::Error) -> Status {
     match error {
         pawl_kv::Error::Compacted { requested, compacted } => expired(*requested, *compacted),
         pawl_kv::Error::Future { requested, current } => too_large(*requested, *current, 0),
-        pawl_kv::Error::Unknown(_) => Status::internal(error),
+        // It may have been done: who asked must look, and nobody does it again.
+        pawl_kv::Error::Unknown(_) => Status::timeout(format!("Timeout: {error}")),
+        pawl_kv::Error::TooLarge { .. } => Status::too_large(error),
         _ => Status::unavailable(error.to_string()),
     }
 }

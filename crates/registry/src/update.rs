@@ -141,6 +141,8 @@ impl Registry {
                 Attempt::Again(_) if !request.guards.is_empty() => return Err(modified(served, request.name)),
                 Attempt::Again(now) => current = now,
             }
+            // Who lost, lost to somebody: to another server, perhaps, over what the caches do not show yet.
+            self.storage().catch_up_with_others().await?;
             cx.forget_since(said);
         }
         Err(modified(served, request.name))

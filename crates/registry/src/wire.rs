@@ -66,8 +66,16 @@ pub(crate) fn unpack(envelope: &[u8]) -> Result<Object, String> {
     let (api_version, kind) = (envelope.api_version, envelope.kind);
     let of = type_of(api_version, kind).ok_or_else(|| format!("no type is known of {kind} in {api_version}"))?;
     let mut object = protobuf().decode(of, envelope.raw).map_err(|e| e.to_string())?.object;
+    // A policy that was stored in an older version is the same in today's.
+    let api_version = match api_version {
+        "admissionregistration.k8s.io/v1alpha1" | "admissionregistration.k8s.io/v1beta1" => {
+            "admissionregistration.k8s.io/v1"
+        }
+        api_version => api_version,
+    };
     object.insert("apiVersion".to_owned(), api_version.into());
     object.insert("kind".to_owned(), kind.into());
+    kinds().complete(&mut object)?;
     Ok(object)
 }
 

@@ -7,7 +7,9 @@ mod roles;
 #[cfg(test)]
 mod tests;
 
-use futures::future::join_all;
+use std::net::IpAddr;
+
+use futures::future::{BoxFuture, join_all};
 use pawl_admission::Objects;
 use pawl_kinds::bootstrap::{Keep, Starter, starters};
 use pawl_meta::object::{Meta, Object, metadata_mut};
@@ -36,14 +38,41 @@ pub async fn run(registry: &Registry, places: &Places) {
     futures::join!(starters, join_all(roles.iter().map(|role| roles::ensure(registry, role))));
 }
 
+/// Makes the service `kubernetes` lead to these servers.
+pub async fn lead_to(registry: &Registry, places: &Places, servers: &[IpAddr]) {
+    let places = Places { servers: servers.to_vec(), ..places.clone() };
+    for starter in starters().iter().filter(|starter| places::is_endpoints(&starter.object)) {
+        ensure(registry, &places, starter).await;
+    }
+}
+
+/// How often a starting object is looked at again because another server, which starts too, was faster.
+const ATTEMPTS: usize = 10;
+
 async fn ensure(registry: &Registry, places: &Places, starter: &Starter) {
-    if let Err(status) = try_ensure(registry, places, starter).await {
+    if let Err(status) = beside_others(registry, || Box::pin(try_ensure(registry, places, starter))).await {
         tracing::error!(name = starter.object.name(), message = status.message, "a starting object was not made");
     }
 }
 
+/// Does something about an object, again where somebody else was faster.
+async fn beside_others<'a>(
+    registry: &'a Registry,
+    act: impl Fn() -> BoxFuture<'a, Result<(), Status>>,
+) -> Result<(), Status> {
+    let mut done = act().await;
+    for _ in 1..ATTEMPTS {
+        if !done.as_ref().is_err_and(|status| status.code == 409) {
+            break;
+        }
+        registry.storage().catch_up().await?;
+        done = act().await;
+    }
+    done
+}
+
 async fn try_ensure(registry: &Registry, places: &Places, starter: &Starter) -> Result<(), Status> {
-    let wanted = places.fill_object(&starter.object);
+    let wanted = places.complete(&starter.object);
     let emptied =
         starter.keep == Keep::Merged && wanted.get("data").and_then(Value::as_object).is_none_or(Object::is_empty);
     if starter.keep == Keep::Allocated || emptied {

@@ -15,14 +15,16 @@ const WRITE: u32 = 0o022;
 const STICKY: u32 = 0o1000;
 
 /// Makes the directories of a server, closed to others.
-pub fn directories(settings: &Settings, store: &Path) -> Result<(), Error> {
+pub fn directories(settings: &Settings, store: Option<&Path>) -> Result<(), Error> {
     let data = &settings.data_dir;
     let make = |path: &Path| DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(Error::file(path));
     make(data)?;
-    if !store.exists() {
-        make(store)?;
+    if let Some(store) = store {
+        if !store.exists() {
+            make(store)?;
+        }
+        close(store, NOT_OWNER)?;
     }
-    close(store, NOT_OWNER)?;
     // What is in it is closed by itself; but who may write here could put another store in its place.
     if mode(data)? & STICKY == 0 { close(data, WRITE) } else { Ok(()) }
 }

@@ -9,9 +9,11 @@ mod backup;
 mod bootstrap;
 mod certificates;
 mod client_certificates;
+mod company;
 mod descriptors;
 mod documents;
 mod encryption;
+mod endpoints;
 mod error;
 pub mod flags;
 pub mod gates;
@@ -27,6 +29,7 @@ mod run;
 mod seed;
 mod settings;
 mod stand_in;
+mod store;
 mod storing;
 
 pub use backup::{

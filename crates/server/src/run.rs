@@ -1,14 +1,15 @@
 //! From settings to a server that answers, and back to nothing.
 
+use std::fs::File;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pawl_auth::authn::Authorities;
 use pawl_auth::modes::Chain;
 use pawl_auth::rbac::Index;
-use pawl_controllers::{Catalogue, Controllers, Handle, Witness};
+use pawl_controllers::{Catalogue, Witness};
 use pawl_custom::AtRest;
 use pawl_http::{Api, ApiSettings, Health, Limits, Server, ServerOptions};
 use pawl_kv::{Kv, Revision};
@@ -20,13 +21,14 @@ use tokio::task::JoinHandle;
 
 use crate::bootstrap::Places;
 use crate::certificates::Identity;
+use crate::company::Company;
 use crate::documents::FromTable;
 use crate::encryption::Encryption;
 use crate::gates::Gates;
 use crate::roles;
 use crate::{
-    Error, Settings, access, auditing, backup, bootstrap, certificates, descriptors, encryption, guard, notify, parent,
-    reload, seed, stand_in,
+    Error, Settings, access, auditing, bootstrap, certificates, descriptors, encryption, guard, notify, parent, reload,
+    seed, store,
 };
 
 /// A server that answers.
@@ -34,7 +36,7 @@ pub struct Running {
     pub url: String,
     pub kubeconfig: PathBuf,
     health: Arc<Health>,
-    controllers: Handle,
+    company: Company,
     serving: JoinHandle<()>,
     /// What keeps the caches up to date: needed until the last write has been answered.
     followers: Vec<JoinHandle<()>>,
@@ -42,13 +44,14 @@ pub struct Running {
     failed: oneshot::Receiver<Error>,
     /// What is deleted when everything else has ended.
     _ephemeral: Option<tempfile::TempDir>,
+    _lock: Option<File>,
 }
 
 impl Running {
     /// Stops: not ready at once, watches end, requests in flight finish.
     pub async fn stop(self) {
         self.health.stop();
-        self.controllers.stop().await;
+        self.company.stop().await;
         let _ = self.serving.await;
         self.followers.iter().for_each(JoinHandle::abort);
     }
@@ -61,10 +64,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let encryption = encryption::start(&settings, &metrics).await?;
     let seed = settings.seed.iter().map(|path| seed::read(path)).collect::<Result<Vec<_>, _>>()?.concat();
     let (listener, local) = listen(&mut settings).await?;
-    let ephemeral = place(&mut settings).await?;
-    let store_dir = settings.data_dir.join("store");
-    let failed = |source| Error::Store { path: store_dir.clone(), source };
-    let store = open_store(&settings, &store_dir)?;
+    let store::Chosen { kv: store, ephemeral, lock } = store::choose(&mut settings).await?;
     #[cfg(feature = "raw-store")]
     crate::raw_store::open(&store).await?;
     // Only the owner of the store makes certificates: a second server on the same directory has been refused by now.
@@ -81,10 +81,11 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let (registry, revision) =
         Registry::open(Arc::clone(&store), encryption.as_ref().map(Encryption::seals), &resources, registry_settings)
             .await
-            .map_err(failed)?;
+            .map_err(|source| Error::Store { path: settings.data_dir.clone(), source })?;
     let registry = Arc::new(registry);
     let (following, failed) = follow(&registry, revision);
-    bootstrap::run(&registry, &places(&settings, &identity)).await;
+    let places = places(&settings, &identity, store.is_shared());
+    bootstrap::run(&registry, &places).await;
     let catalogue = catalogue(&registry, ratcheting, &at_rest).await?;
     let roles::Following { tasks: mut followers, lag } =
         roles::follow(&registry, &index).await.map_err(|e| Error::Start(e.to_string()))?;
@@ -115,12 +116,12 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     measure(&api, registry.collectors());
     let root_ca = Some(identity.serving_roots.clone());
     let options = pawl_controllers::Options { witness, root_ca, catalogue: Some(catalogue), ..Default::default() };
-    let controllers = Controllers::start(Arc::clone(&registry), &settings.controllers, options).map_err(Error::Flag)?;
-    measure(&api, controllers.collectors());
+    let mut company = Company::start(&registry, &settings, options, &api)?;
     seed::apply(&registry, &seed).await?;
     if let Some(path) = &settings.write_kubeconfig {
         certificates::publish(&identity.kubeconfig, path)?;
     }
+    company.list(&registry, places);
     let (renewed, tls) = watch::channel(identity.tls);
     tokio::spawn(reload::follow(settings.clone(), renewed, authorities));
     let server = Server::new(api, tls, server_options(&settings));
@@ -130,11 +131,12 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         url: format!("https://{local}"),
         kubeconfig: identity.kubeconfig,
         health,
-        controllers,
+        company,
         serving,
         followers,
         failed,
         _ephemeral: ephemeral,
+        _lock: lock,
     })
 }
 
@@ -148,23 +150,11 @@ async fn listen(settings: &mut Settings) -> Result<(TcpListener, SocketAddr), Er
     Ok((listener, local))
 }
 
-fn open_store(settings: &Settings, directory: &Path) -> Result<Arc<dyn Kv>, Error> {
-    // Half a restore is no store, and no reason to begin an empty one either.
-    let unfinished = settings.data_dir.join(backup::UNFINISHED);
-    if unfinished.is_dir() && !directory.exists() {
-        let what = format!("{} is what an interrupted restore left: restore again, or remove it", unfinished.display());
-        return Err(Error::Start(what));
-    }
-    guard::directories(settings, directory)?;
-    let options = pawl_kv_embedded::Options { history: settings.history, sync: settings.sync, ..Default::default() };
-    let failed = |source| Error::Store { path: directory.to_owned(), source };
-    let store = pawl_kv_embedded::Store::open(directory, options).map_err(failed)?;
-    Ok(store)
-}
-
 /// Where the server is found, as the objects that it starts with say it.
-fn places(settings: &Settings, identity: &Identity) -> Places {
+fn places(settings: &Settings, identity: &Identity, shared: bool) -> Places {
     Places {
+        // Where there are others, each adds itself.
+        servers: if shared { Vec::new() } else { vec![settings.endpoint] },
         ip: settings.endpoint,
         port: settings.port,
         service_ip: settings.service_ip(),
@@ -222,9 +212,10 @@ fn health(store: &Arc<dyn Kv>, registry: &Arc<Registry>, lag: Vec<Lag>, encrypti
 }
 
 /// Counts what others do among everything else.
-fn measure(api: &Api, collectors: Vec<Box<dyn prometheus::core::Collector>>) {
+pub(crate) fn measure(api: &Api, collectors: Vec<Box<dyn prometheus::core::Collector>>) {
     for collector in collectors {
-        // Names are distinct, and every server has a registry of its own.
+        // Names are distinct, and every server has a registry of its own. Controllers that begin again count on where the
+        // first ones stopped being counted.
         let _ = api.metrics.registry().register(collector);
     }
 }
@@ -257,31 +248,6 @@ fn server_options(settings: &Settings) -> ServerOptions {
         http2: settings.http2,
         ..ServerOptions::default()
     }
-}
-
-/// Settles where everything is kept: in the directory of a stand-in for etcd, in one that goes with the server, or where
-/// the settings say.
-async fn place(settings: &mut Settings) -> Result<Option<tempfile::TempDir>, Error> {
-    if !settings.etcd_servers.is_empty() {
-        let asked = futures::future::join_all(settings.etcd_servers.iter().map(|url| stand_in::ask(url))).await;
-        let Some(found) = asked.into_iter().flatten().next() else {
-            let servers = settings.etcd_servers.join(",");
-            return Err(Error::Flag(format!(
-                "--etcd-servers={servers}: no stand-in of Pawl answers there, and this version has no etcd backend; \
-                 give --data-dir to use the embedded store instead"
-            )));
-        };
-        settings.sync &= found.sync;
-        settings.move_to(found.directory.join("pawl"));
-    }
-    if !settings.ephemeral {
-        return Ok(None);
-    }
-    let failed = |source| Error::File { path: std::env::temp_dir(), source };
-    let directory = tempfile::TempDir::with_prefix("pawl-").map_err(failed)?;
-    settings.move_to(directory.path().to_owned());
-    tracing::info!(directory = %directory.path().display(), "ephemeral: everything here is deleted at exit");
-    Ok(Some(directory))
 }
 
 /// Runs a server until it is told to stop, or cannot go on.

@@ -21,8 +21,8 @@ pub struct Settings {
     pub ephemeral: bool,
     /// Whether a write is on the disk before it is acknowledged.
     pub sync: bool,
-    /// URLs of which one may lead to a stand-in for etcd that has a directory for the store.
-    pub etcd_servers: Vec<String>,
+    /// The etcd cluster that is the store, unless one of its URLs leads to a stand-in that has a directory for one.
+    pub etcd: Option<pawl_kv_etcd::Options>,
     /// Manifests that are applied before the server is ready.
     pub seed: Vec<PathBuf>,
     /// Where the administrator's kubeconfig is written once the server is ready.
@@ -101,17 +101,17 @@ impl Settings {
         warnings.extend(gates.unknown.iter().map(|g| format!("feature gate {g} means nothing here")));
         let (modes, anonymous) = access(given, &mut warnings)?;
         check_audit_mode(given.value("audit-log-mode"))?;
-        let mut etcd_servers = given.list("etcd-servers");
-        if !etcd_servers.is_empty() && (ephemeral || given.get("data-dir").is_some()) {
+        let mut etcd = etcd(given)?;
+        if etcd.is_some() && (ephemeral || given.get("data-dir").is_some()) {
             warnings.push("--etcd-servers is ignored: --data-dir or --ephemeral chooses the embedded store".to_owned());
-            etcd_servers.clear();
+            etcd = None;
         }
         Ok(Self {
             cert_dir: path("cert-dir").unwrap_or_else(|| data_dir.join("pki")),
             data_dir,
             ephemeral,
             sync: !ephemeral && !given.switch("unsafe-no-fsync").map_err(flag)?,
-            etcd_servers,
+            etcd,
             seed: given.list("seed").into_iter().map(PathBuf::from).collect(),
             write_kubeconfig: path("write-kubeconfig"),
             exit_with_parent: given.switch("exit-with-parent").map_err(flag)?,
@@ -275,6 +275,32 @@ fn encryption(given: &Given) -> Result<Option<Encryption>, Error> {
         )),
         None => Ok(None),
     }
+}
+
+/// The etcd cluster of a server that has one.
+fn etcd(given: &Given) -> Result<Option<pawl_kv_etcd::Options>, Error> {
+    let servers = given.list("etcd-servers");
+    if servers.is_empty() {
+        return Ok(None);
+    }
+    let (certificate, key) = (path(given, "etcd-certfile"), path(given, "etcd-keyfile"));
+    if certificate.is_some() != key.is_some() {
+        return Err(Error::Flag("--etcd-certfile and --etcd-keyfile must be given together".into()));
+    }
+    let authorities = path(given, "etcd-cafile");
+    if authorities.is_none() && servers.iter().any(|url| url.starts_with("https://")) {
+        return Err(Error::Flag("--etcd-servers with https needs --etcd-cafile".into()));
+    }
+    let duration = |name| given.duration(name).map_err(Error::Flag);
+    let every = duration("etcd-compaction-interval")?;
+    let patience = duration("etcd-healthcheck-timeout")?.max(duration("etcd-readycheck-timeout")?);
+    Ok(Some(pawl_kv_etcd::Options {
+        servers,
+        files: pawl_kv_etcd::Files { authorities, certificate, key },
+        prefix: given.value("etcd-prefix").to_owned(),
+        compaction: (!every.is_zero()).then_some(every),
+        health_patience: patience,
+    }))
 }
 
 /// What is older than TLS 1.2 is never spoken, whatever was asked for.

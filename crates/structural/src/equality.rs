@@ -79,17 +79,18 @@ pub(crate) fn pair<'v>(keys: &[Box<str>], new: &[Value], old: &'v [Value]) -> Ve
     if keys.is_empty() {
         return vec![None; new.len()];
     }
-    // Most lists keep their items where they are.
-    if new.len() == old.len() && new.iter().zip(old).all(|(new, old)| have_same_keys(keys, new, old)) {
-        return old.iter().map(Some).collect();
-    }
-    let mut by_key: HashMap<String, std::collections::VecDeque<&'v Value>> = HashMap::with_capacity(old.len());
+    // Most lists keep their items where they are, but for those behind one that came or went.
+    let in_place = new.iter().zip(old).take_while(|(new, old)| have_same_keys(keys, new, old)).count();
+    let (stayed, old) = old.split_at(in_place);
+    let mut pairs: Vec<_> = stayed.iter().map(Some).collect();
+    let mut by_key: HashMap<String, std::collections::VecDeque<&'v Value>> = HashMap::new();
     for item in old {
         if let Some(key) = key_of(keys, item) {
             by_key.entry(key).or_default().push_back(item);
         }
     }
-    new.iter().map(|item| by_key.get_mut(&key_of(keys, item)?)?.pop_front()).collect()
+    pairs.extend(new.iter().skip(in_place).map(|item| by_key.get_mut(&key_of(keys, item)?)?.pop_front()));
+    pairs
 }
 
 fn have_same_keys(keys: &[Box<str>], new: &Value, old: &Value) -> bool {
@@ -141,5 +142,7 @@ mod tests {
         let new = [json!({"k": "a"}), json!({"k": "a"}), json!({"k": "a"}), json!({"v": 3}), json!({"k": "b"})];
         let paired = pair(&keys, &new, &old);
         assert_eq!(paired, [Some(&old[0]), Some(&old[2]), None, None, Some(&old[1])]);
+        let new = [json!({"k": "a"}), json!({"k": "b"}), json!({"k": "c"}), json!({"k": "a"})];
+        assert_eq!(pair(&keys, &new, &old), [Some(&old[0]), Some(&old[1]), None, Some(&old[2])]);
     }
 }

@@ -140,11 +140,25 @@ impl<'p, 'v> Place<'p, 'v> {
         *self.is_unchanged.get_or_init(|| match (self.old(), self.parent) {
             (Some(old), _) => match &self.clock.changes {
                 Some(changes) => !changes.contains(self.value),
-                None => self.clock.measure(|| equality::same(Some(self.node), self.value, old)),
+                None => {
+                    let is_unchanged = self.clock.measure(|| equality::same(Some(self.node), self.value, old));
+                    if !is_unchanged {
+                        self.change_around();
+                    }
+                    is_unchanged
+                }
             },
             (None, Some(parent)) if !self.is_apart => parent.is_unchanged(),
             _ => false,
         })
+    }
+
+    /// What holds a value that is not what it was is not what it was either: nobody has to compare that.
+    fn change_around(&self) {
+        let mut around = self.parent;
+        while let Some(place) = around.filter(|place| place.is_unchanged.set(false).is_ok()) {
+            around = place.parent;
+        }
     }
 
     /// `spec.list[0].map.key`, as schema errors name it.
@@ -176,17 +190,19 @@ impl<'p, 'v> Place<'p, 'v> {
 
     /// `properties[spec].properties[list].items`: where in the schema this is said.
     pub fn schema_path(&self) -> String {
-        let mut path = self.parent.map(Place::schema_path).unwrap_or_default();
-        let step = match self.step {
-            Step::Root => return path,
-            Step::Field(field) => format!("properties[{field}]"),
-            Step::Key(_) => "additionalProperties".to_owned(),
-            Step::Index(_) => "items".to_owned(),
+        let mut path = match self.parent {
+            Some(parent) => parent.schema_path(),
+            None => String::with_capacity(128),
         };
         if !path.is_empty() {
             path.push('.');
         }
-        path.push_str(&step);
+        match self.step {
+            Step::Root => {}
+            Step::Field(field) => path.extend(["properties[", field, "]"]),
+            Step::Key(_) => path.push_str("additionalProperties"),
+            Step::Index(_) => path.push_str("items"),
+        }
         path
     }
 }

@@ -150,10 +150,10 @@ impl Sink for Report {
         let told = from.min(self.problems.len());
         self.untold = from - told;
         let room = MOST_TOLD.saturating_sub(self.ratcheted.len());
-        let settled = self.problems.drain(told..).take(room).map(|problem| Ratcheted {
-            path: problem.error.field.clone(),
-            rule: format!("{schema_path}.{}", problem.keyword),
-            detail: problem.error.body(),
+        let settled = self.problems.drain(told..).take(room).map(|Problem { error, keyword, .. }| Ratcheted {
+            rule: [schema_path.as_str(), ".", keyword].concat(),
+            detail: error.body(),
+            path: error.field,
         });
         self.ratcheted.extend(settled);
     }

@@ -3,14 +3,16 @@
 //! The graph only remembers what it is told and says whom to look at again. It never decides that an owner is absent: not
 //! being in the graph may mean that the news is still on its way. Whoever acts reads the owners first.
 
+mod objects;
+
 use std::collections::{HashMap, HashSet};
 
 use super::facts::{Facts, Identity, Uid};
+use objects::Objects;
 
 #[derive(Debug, Default)]
 pub struct Graph {
-    /// Boxed: there is one for every object that is stored, and a table has room for more than it holds.
-    objects: HashMap<Uid, Box<Facts>>,
+    objects: Objects,
     /// The dependents of each owner that somebody references, seen or not.
     dependents: HashMap<Uid, HashSet<Uid>>,
 }
@@ -35,7 +37,7 @@ impl Graph {
         if before.is_some_and(|b| b.revision >= facts.revision) {
             return Vec::new();
         }
-        let before = self.objects.insert(uid.clone(), Box::new(facts.clone()));
+        let before = self.objects.insert(facts.clone());
         let mut work = Vec::new();
         if let Some(before) = &before {
             for owner in &before.owners {
@@ -81,7 +83,7 @@ impl Graph {
 
     /// Takes in that an object is gone whose last state could not be read.
     pub fn forget_at(&mut self, identity: &Identity) -> Vec<Uid> {
-        let found = self.objects.values().find(|facts| facts.identity == *identity).map(|facts| facts.uid.clone());
+        let found = self.objects.iter().find(|facts| facts.identity == *identity).map(|facts| facts.uid.clone());
         found.map(|uid| self.forget(&uid)).unwrap_or_default()
     }
 
@@ -99,7 +101,7 @@ impl Graph {
 
     /// The dependents of an object that have been seen.
     pub fn dependents(&self, uid: &Uid) -> Vec<Uid> {
-        self.dependents.get(uid).into_iter().flatten().filter(|d| self.objects.contains_key(*d)).cloned().collect()
+        self.dependents.get(uid).into_iter().flatten().filter(|d| self.objects.get(d).is_some()).cloned().collect()
     }
 
     /// Where an object was seen.
@@ -142,7 +144,7 @@ impl Graph {
         let dependents = self.dependents.get(uid).into_iter().flatten();
         dependents
             .filter(move |d| *d != uid)
-            .filter_map(|d| self.objects.get(d).map(|facts| &**facts))
+            .filter_map(|d| self.objects.get(d))
             .filter(move |facts| facts.references(uid).any(|o| o.blocks))
     }
 

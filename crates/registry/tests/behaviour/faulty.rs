@@ -146,6 +146,10 @@ impl Kv for Faulty {
         self.inner.compact(revision)
     }
 
+    fn is_shared(&self) -> bool {
+        self.inner.is_shared()
+    }
+
     fn health(&self) -> Result<()> {
         self.inner.health()
     }

@@ -17,6 +17,8 @@ pub struct Places {
     /// The first address of services, and all of them.
     pub service_ip: IpAddr,
     pub service_range: String,
+    /// Where the service `kubernetes` leads to, each with the same port. Without any, somebody else says it.
+    pub servers: Vec<IpAddr>,
     /// Who signs client certificates.
     pub client_ca: Option<String>,
 }
@@ -25,12 +27,32 @@ impl Places {
     /// Whether a starting object can be there. Endpoints cannot be loopback addresses: a server on a machine that leads
     /// nowhere has none.
     pub(super) fn fits(&self, object: &Object) -> bool {
-        let endpoints = matches!(object.get("kind").and_then(Value::as_str), Some("Endpoints" | "EndpointSlice"));
-        !endpoints || can_be_endpoint(self.ip)
+        !is_endpoints(object) || (can_be_endpoint(self.ip) && !self.servers.is_empty())
     }
 
-    pub fn fill_object(&self, object: &Object) -> Object {
+    /// A starting object as it should be.
+    pub(super) fn complete(&self, object: &Object) -> Object {
+        let mut filled = self.fill_object(object);
+        if is_endpoints(object) {
+            self.spread(&mut filled);
+        }
+        filled
+    }
+
+    fn fill_object(&self, object: &Object) -> Object {
         object.iter().filter_map(|(field, value)| Some((field.clone(), self.fill(value)?))).collect()
+    }
+
+    /// Says of every server what endpoints say of one.
+    fn spread(&self, endpoints: &mut Object) {
+        if let Some(subset) = endpoints.get_mut("subsets").and_then(|subsets| subsets.get_mut(0)?.as_object_mut()) {
+            let addresses: Vec<Value> = self.servers.iter().map(|ip| json!({"ip": ip.to_string()})).collect();
+            subset.insert("addresses".to_owned(), json!(addresses));
+        }
+        if let Some(Value::Array(each)) = endpoints.get_mut("endpoints") {
+            let one = |ip: &IpAddr| json!({"addresses": [ip.to_string()], "conditions": {"ready": true}});
+            *each = self.servers.iter().map(one).collect();
+        }
     }
 
     /// A value without placeholders; `None` when one has no value, so that its field is left out.
@@ -73,6 +95,11 @@ impl Places {
     }
 }
 
+/// Whether an object says where a service leads to.
+pub(super) fn is_endpoints(object: &Object) -> bool {
+    matches!(object.get("kind").and_then(Value::as_str), Some("Endpoints" | "EndpointSlice"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +111,7 @@ mod tests {
             port: 6443,
             service_ip: "10.0.0.1".parse().unwrap(),
             service_range: "10.0.0.0/24".to_owned(),
+            servers: Vec::new(),
             client_ca: None,
         };
         let given = json!({"a": "${port}", "b": ["x-${ip}"], "c": {"ca": "${clientCA}", "r": "${serviceCIDR}"}});

@@ -7,12 +7,12 @@ use pawl_meta::object::{Meta, Object};
 use pawl_registry::{DeleteRequest, Registry, Sent};
 use serde_json::Value;
 
-use super::{context, create, served, update};
+use super::{beside_others, context, create, served, update};
 
 const MANAGER: &str = "kube-apiserver";
 
 pub(super) async fn ensure(registry: &Registry, wanted: &Value) {
-    if let Err(status) = try_ensure(registry, wanted).await {
+    if let Err(status) = beside_others(registry, || Box::pin(try_ensure(registry, wanted))).await {
         tracing::error!(name = wanted.name(), message = status.message, "a starting role was not made");
     }
 }

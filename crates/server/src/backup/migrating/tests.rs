@@ -82,6 +82,10 @@ impl Kv for Breaks {
         self.0.compact(revision)
     }
 
+    fn is_shared(&self) -> bool {
+        self.0.is_shared()
+    }
+
     fn health(&self) -> pawl_kv::Result<()> {
         self.0.health()
     }
