@@ -14,6 +14,9 @@ pub const FLAGS: &[Flag] = &[
     used("data-dir", "./pawl-data", "where the server keeps everything; where 'restore' makes a store"),
     used("kubeconfig", "", "how the server is asked (default: admin.kubeconfig in the data directory)"),
     used("encryption-provider-config", "", "for 'verify': the keys to open sealed values with"),
+    used("etcd-cafile", "", "for 'restore' into etcd: who signs its certificates"),
+    used("etcd-certfile", "", "the certificate that is shown to etcd"),
+    used("etcd-keyfile", "", "the key of --etcd-certfile"),
     used("to", "", "for 'salvage': a new file, or a new data directory (ends with /); for 'restore': etcd://HOST:PORT"),
     switch("unproven", "false", "for 'salvage': take also what can be read in places that fail their checksums"),
 ];
@@ -70,9 +73,10 @@ fn save(given: &Given, file: &Path) -> Result<ExitCode, String> {
 
 fn restore(given: &Given, file: &Path) -> Result<ExitCode, String> {
     if let Some(to) = given.get("to") {
+        let files = super::migrate::etcd_files(given);
         let mut bar = Bar::new("restoring");
         let mut progress = |done, of| bar.at(done, of);
-        let restored = runtime::start()?.block_on(pawl_server::restore_into(file, to, &mut progress))?;
+        let restored = runtime::start()?.block_on(pawl_server::restore_into(file, to, &files, &mut progress))?;
         drop(bar);
         return Ok(say(&super::migrate::told("restored", &restored)));
     }
