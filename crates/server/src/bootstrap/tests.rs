@@ -28,6 +28,7 @@ async fn registry(directory: &std::path::Path) -> Arc<Registry> {
 
 fn places() -> Places {
     Places {
+        servers: vec!["192.0.2.1".parse().unwrap()],
         ip: "192.0.2.1".parse().unwrap(),
         port: 6443,
         service_ip: "10.0.0.1".parse().unwrap(),
