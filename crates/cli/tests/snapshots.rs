@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::Instant;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -152,12 +152,15 @@ async fn whoever_is_killed_leaves_nothing_that_looks_whole() {
         created.expect(201);
     }
     let data = running.place.data();
-    let mut whole = 0;
+    let began = Instant::now();
+    save(&running.place, "not-killed").await;
+    // From the beginning to some time after the end.
+    let (step, mut whole) = (began.elapsed() / 20, 0);
     for number in 0..25 {
         let file = running.place.path(&format!("killed-{number}"));
         let mut child = snapshot(&["save", text(&file), "--data-dir", text(&data)]);
         let mut child = child.stdout(std::process::Stdio::null()).spawn().unwrap();
-        tokio::time::sleep(Duration::from_millis(20 * number)).await;
+        tokio::time::sleep(step * number).await;
         let _ = child.kill();
         child.wait().unwrap();
         if file.exists() {
@@ -176,7 +179,7 @@ async fn whoever_is_killed_leaves_nothing_that_looks_whole() {
         let (file, data) = (text(&file).to_owned(), text(&data).to_owned());
         move || snapshot(&["save", &file, "--data-dir", &data]).output().unwrap()
     });
-    tokio::time::sleep(Duration::from_millis(150)).await;
+    tokio::time::sleep(step * 5).await;
     running.server.kill();
     let ended = child.await.unwrap();
     assert_eq!(file.exists(), ended.status.success(), "{ended:?}");

@@ -8,6 +8,7 @@ mod compaction;
 mod faults;
 mod keys;
 mod leases;
+mod lifetimes;
 mod members;
 mod messages;
 mod newest;
@@ -276,7 +277,7 @@ impl Shared {
         let (key, range_end) = self.names.range(&request.start, &request.end);
         let limit = i64::try_from(request.limit).unwrap_or(i64::MAX);
         let at = signed(request.revision.unwrap_or_default());
-        let question = messages::RangeRequest { key, range_end, limit, revision: at, count_only: false };
+        let question = messages::RangeRequest { key, range_end, limit, revision: at, ..Default::default() };
         let answer = match (self.range(question).await, request.revision) {
             (Ok(answer), _) => answer,
             (Err(status), Some(requested)) => return Err(self.past_error(requested, &status).await),
@@ -409,6 +410,11 @@ impl Kv for Store {
                 Err(status) => Err(self.shared.past_error(revision, &status).await),
             }
         })
+    }
+
+    fn time_left(&self, items: &[KeyValue], revision: Revision) -> BoxFuture<'_, Result<Vec<Option<Duration>>>> {
+        let items = items.to_vec();
+        Box::pin(async move { lifetimes::left(&self.shared, &items, revision).await })
     }
 
     fn is_shared(&self) -> bool {
