@@ -207,7 +207,13 @@ async fn an_etcd_that_goes_away_and_comes_back() {
     member.admin.get(&format!("{MAPS}/before")).await.unwrap().expect(200);
     member.admin.get(&format!("{MAPS}/lost")).await.unwrap().expect(404);
     member.admin.post(MAPS, &map("after", 0)).await.unwrap().expect(201);
+    let measured = member.admin.get("/metrics").await.unwrap();
+    let measured = String::from_utf8_lossy(&measured.body).into_owned();
+    let created = r#"etcd_requests_total{group="",operation="create",resource="configmaps"}"#;
+    assert!(measured.contains(created), "no {created}");
     member.server.assert_no_panic();
+    // Without its etcd a server ends as well.
+    etcd.kill().unwrap();
     member.server.stop().await;
 }
 

@@ -15,6 +15,7 @@ mod documents;
 mod encryption;
 mod endpoints;
 mod error;
+mod etcd_metrics;
 pub mod flags;
 pub mod gates;
 mod guard;
