@@ -10,6 +10,7 @@ mod rewrite;
 mod run;
 mod serve;
 mod snapshot;
+mod tools;
 
 use std::process::ExitCode;
 
@@ -89,6 +90,15 @@ pub const COMMANDS: &[Command] = &[
         flags: &[controller::FLAGS],
         run: controller::run,
     },
+    tools::WHY,
+    tools::LIENS,
+    tools::LIEN,
+    tools::DELETE,
+    tools::UNREADABLE,
+    tools::PURGE,
+    tools::QUARANTINE,
+    tools::INVALID,
+    tools::RELEASE_LIENS,
     Command {
         name: "assets",
         about: "make a directory for KUBEBUILDER_ASSETS: this binary as kube-apiserver and etcd",
@@ -196,7 +206,7 @@ fn overview() -> String {
         "Pawl: a Kubernetes API server in one binary that keeps a control plane from losing what it holds.\n\nCommands:\n",
     );
     for command in COMMANDS {
-        out.push_str(&format!("  {:<12} {}\n", command.name, command.about));
+        out.push_str(&format!("  {:<13} {}\n", command.name, command.about));
     }
     out.push_str("\n'pawl COMMAND --help' has the flags of a command. The main one:\n\n");
     out.push_str(&COMMANDS.iter().filter(|command| command.name == "serve").map(Command::help).collect::<String>());
