@@ -11,6 +11,7 @@ mod run;
 mod serve;
 mod snapshot;
 mod tools;
+mod tour;
 
 use std::process::ExitCode;
 
@@ -91,6 +92,7 @@ pub const COMMANDS: &[Command] = &[
         run: controller::run,
     },
     tools::WHY,
+    tools::HISTORY,
     tools::LIENS,
     tools::LIEN,
     tools::DELETE,
@@ -99,6 +101,14 @@ pub const COMMANDS: &[Command] = &[
     tools::QUARANTINE,
     tools::INVALID,
     tools::RELEASE_LIENS,
+    Command {
+        name: "tour",
+        about: "show the five promises, against a private server that is gone afterwards",
+        arguments: "",
+        more: "Each request and its answer as they happen. The exit code is 1 when a promise does not hold.\n",
+        flags: &[],
+        run: tour::run,
+    },
     Command {
         name: "assets",
         about: "make a directory for KUBEBUILDER_ASSETS: this binary as kube-apiserver and etcd",

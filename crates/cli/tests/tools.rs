@@ -344,3 +344,74 @@ async fn kubectl_finds_it_as_a_plugin() {
     }
     running.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn history_shows_what_happened_and_keeps_secrets() {
+    let mut running = Running::start(&["--controllers=-*"], &["eve"]).await;
+    secret(&running, "db", json!({})).await;
+    let path = format!("{SECRETS}/db");
+    secret(&running, "db2", json!({})).await;
+    for patch in [
+        json!({"stringData": {"password": "swordfish"}}),
+        json!({"metadata": {"labels": {"team": "a"}}, "stringData": {"password": "hunter2"}}),
+    ] {
+        running.admin.merge(&path, &patch).await.unwrap().expect(200);
+    }
+    let said = ask(&running, &["history", "secret/db"]).ended(0);
+    let secret_words = ["hunter2", "swordfish", "aHVudGVyMg", "c3dvcmRmaXNo"];
+    assert!(secret_words.iter().all(|word| !said.out.contains(word)), "{}", said.out);
+    let said = said.has("create").has("+ metadata.labels.team: \"a\"").has("- data.password: \"(masked, value 1)\"");
+    said.has("+ data.password: \"(masked, value 2)\"").has("everything");
+    let found = ask(&running, &["history", "secret/db", "-o", "json"]).ended(0).json();
+    let verbs: Vec<&str> =
+        found["items"].as_array().unwrap().iter().map(|item| item["verb"].as_str().unwrap()).collect();
+    assert_eq!(verbs, ["create", "update", "update"], "and nothing of db2");
+    assert!(found["items"][1]["manager"].is_string() && found["items"][0]["time"].is_string(), "{found}");
+    ask(&running, &["history", "secret/db", "-o", "wide"]).ended(0).has("+ data.password");
+    let late = ask(&running, &["history", "secret/db", "--since", "2999-01-01T00:00:00Z", "-o", "name"]).ended(0);
+    assert_eq!(late.out, "");
+    ask(&running, &["history", "secret/db", "--since", "1h", "-o", "name"]).ended(0);
+    ask(&running, &["history", "secret/db", "--since", "soon"]).ended(1).told("--since=soon");
+    ask(&running, &["history", "secret/none"]).ended(1).told("not found");
+    check_who_may(&mut running, &format!("{path}/history")).await;
+    // Gone and made anew: another object, unless one asks for more.
+    running.admin.delete(&path).await.unwrap().expect(200);
+    ask(&running, &["history", "secret/db", "-w"]).ended(0).has("delete");
+    secret(&running, "db", json!({})).await;
+    assert_eq!(ask(&running, &["history", "secret/db", "-o", "name"]).out.lines().count(), 1);
+    assert_eq!(ask(&running, &["history", "secret/db", "-o", "name", "--all-uids"]).out.lines().count(), 5);
+    running.stop().await;
+}
+
+async fn check_who_may(running: &mut Running, path: &str) {
+    let eve = running.user("eve");
+    running.grant("eve", &["get"], "secrets").await;
+    eve.get(path).await.unwrap().expect(403);
+    running.grant("eve", &["get"], "secrets/history").await;
+    let told = eve.get(path).await.unwrap().expect(200);
+    assert!(!told.to_string().contains("aHVudGVyMg"), "{told}");
+    running.admin.get(&format!("{path}?after=x")).await.unwrap().expect(400);
+    running.admin.get(&format!("{path}?uid=x")).await.unwrap().expect(400);
+    running.admin.post(path, &json!({})).await.unwrap().expect(405);
+    for document in ["/api/v1", "/openapi/v3/api/v1"] {
+        assert!(!running.admin.get(document).await.unwrap().expect(200).to_string().contains("/history"), "{document}");
+    }
+}
+
+#[test]
+fn the_tour_shows_five_promises_that_hold_on_a_narrow_terminal() {
+    let mut tour = pawl();
+    tour.arg("tour").env_remove("KUBECONFIG").env("PATH", "");
+    let said = finish(tour, "").ended(0);
+    for promise in 1..=5 {
+        assert!(said.out.contains(&format!("\n{promise}. ")), "{}", said.out);
+        let line = said.out.lines().find(|line| line.starts_with(&format!("  {promise}. ")));
+        assert!(line.is_some_and(|line| line.ends_with(": held")), "{}", said.out);
+    }
+    let said =
+        said.has("held by liens").has("unknown field \"dta\"").has("used by Pod").has("Unsupported value: \"huge\"");
+    let said = said.has("unreadableobjects").has("Elsewhere");
+    let wide: Vec<&str> = said.out.lines().filter(|line| line.chars().count() > 80).collect();
+    assert_eq!(wide, [""; 0]);
+    assert!(!said.out.contains('\x1b'), "colours are for terminals");
+}

@@ -6,6 +6,7 @@
 
 mod connect;
 mod everything;
+mod history;
 mod invalid;
 mod liens;
 mod look;
@@ -15,16 +16,19 @@ mod resources;
 mod screen;
 mod server;
 mod table;
+mod tour;
 mod why;
 mod yaml;
 
 pub use connect::{Connect, connect};
+pub use history::{HistoryAsked, history};
 pub use invalid::invalid;
 pub use liens::{Deletion, LienChange, change_lien, delete, liens};
 pub use purge::{Purge, purge, quarantine_list, quarantine_restore, unreadable};
 pub use release::{Release, release};
 pub use screen::{Format, Screen};
 pub use server::{Refused, Server};
+pub use tour::Tour;
 pub use why::why;
 
 /// How a command ended, as its exit code says it; what failed ends with 1.

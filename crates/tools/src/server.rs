@@ -129,7 +129,7 @@ impl Server {
         let answer = self.client.send(request).await.map_err(|why| failed(&causes(&why)))?;
         let code = answer.status().as_u16();
         let warnings = answer.headers().get_all(WARNING).iter().filter_map(|value| value.to_str().ok());
-        let warnings = warnings.map(|text| warned(text).to_owned()).collect();
+        let warnings = warnings.map(warned).collect();
         let body = answer.into_body().collect_bytes().await.map_err(|why| failed(&causes(&why)))?;
         let body = serde_json::from_slice(&body).unwrap_or_else(|_| json!(String::from_utf8_lossy(&body)));
         Ok(Answer { code, body, warnings })
@@ -151,8 +151,9 @@ fn causes(why: &dyn std::error::Error) -> String {
 }
 
 /// The text of `299 - "text"`.
-fn warned(header: &str) -> &str {
-    header.split_once('"').map_or(header, |(_, text)| text.trim_end_matches('"'))
+fn warned(header: &str) -> String {
+    let quoted = header.split_once('"').map(|(_, text)| text.strip_suffix('"').unwrap_or(text));
+    quoted.unwrap_or(header).replace("\\\"", "\"").replace("\\\\", "\\")
 }
 
 /// What may stand in a query or as one part of a path.
@@ -175,5 +176,6 @@ mod tests {
     fn what_is_sent_in_a_path_stays_one_part_of_it() {
         assert_eq!(escaped("a/b?c=ü:1"), "a%2Fb%3Fc%3D%C3%BC:1");
         assert_eq!(warned("299 - \"mind this\""), "mind this");
+        assert_eq!(warned(r#"299 - "unknown field \"dta\"""#), "unknown field \"dta\"");
     }
 }

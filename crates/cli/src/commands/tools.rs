@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use pawl_server::flags::{Flag, Given, lettered, switch, used};
-use pawl_tools::{Connect, Deletion, Ended, Format, LienChange, Purge, Release, Screen, Server};
+use pawl_tools::{Connect, Deletion, Ended, Format, HistoryAsked, LienChange, Purge, Release, Screen, Server};
 
 use super::Command;
 use super::progress::Bar;
@@ -26,6 +26,11 @@ const IGNORE_LIENS: &[Flag] = &[switch("ignore-liens", "false", "delete it in sp
 const WITH: &[Flag] =
     &[used("with", "", "a file with a definition that is not applied yet: what would its schema refuse?")];
 const CONTROLLER: &[Flag] = &[used("controller", "", "whose liens go: secret-protection or configmap-protection")];
+const HISTORY_FLAGS: &[Flag] = &[
+    used("since", "", "how far back: 30s, 10m, 2h, 1d, or a time"),
+    lettered("w", switch("watch", "false", "go on until it is deleted")),
+    switch("all-uids", "false", "objects that had the name before, too"),
+];
 
 pub const WHY: Command = Command {
     name: "why",
@@ -167,6 +172,25 @@ pub const RELEASE_LIENS: Command = Command {
             let mut bar = Bar::counting("releasing");
             pawl_tools::release(&server, &screen, &how, &mut |done, of| bar.at(done, Some(of))).await
         })
+    },
+};
+
+pub const HISTORY: Command = Command {
+    name: "history",
+    about: "show what happened to an object, as differences",
+    arguments: "TYPE/NAME",
+    more: concat!(
+        "When, by whom and by which verb, where managedFields say it, as far back as the store remembers. It needs get on\n",
+        "the subresource history; values of Secrets are masked by the server.\n"
+    ),
+    flags: &[SERVER, OUTPUT, HISTORY_FLAGS],
+    run: |given| {
+        let how = HistoryAsked {
+            since: given.value("since").to_owned(),
+            watch: given.switch("watch")?,
+            all_uids: given.switch("all-uids")?,
+        };
+        asked(&given, async |server, screen| pawl_tools::history(&server, &screen, &given.rest, &how).await)
     },
 };
 
