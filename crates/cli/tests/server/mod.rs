@@ -26,9 +26,9 @@ pub const TOKEN: &str = "root-token";
 /// How long anything that must happen may take.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A command line of the binary.
+/// A command line of the binary, or of another one that is to be measured.
 pub fn pawl() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_pawl"))
+    Command::new(std::env::var_os("PAWL_TEST_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_pawl").into()))
 }
 
 /// A directory and a port for one server at a time.
