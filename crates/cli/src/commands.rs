@@ -10,6 +10,8 @@ mod rewrite;
 mod run;
 mod serve;
 mod snapshot;
+mod tools;
+mod tour;
 
 use std::process::ExitCode;
 
@@ -88,6 +90,24 @@ pub const COMMANDS: &[Command] = &[
         more: "Inside of 'pawl serve' both run already. Many may run at once: one of them leads.\n",
         flags: &[controller::FLAGS],
         run: controller::run,
+    },
+    tools::WHY,
+    tools::HISTORY,
+    tools::LIENS,
+    tools::LIEN,
+    tools::DELETE,
+    tools::UNREADABLE,
+    tools::PURGE,
+    tools::QUARANTINE,
+    tools::INVALID,
+    tools::RELEASE_LIENS,
+    Command {
+        name: "tour",
+        about: "show the five promises, against a private server that is gone afterwards",
+        arguments: "",
+        more: "Each request and its answer as they happen. The exit code is 1 when a promise does not hold.\n",
+        flags: &[],
+        run: tour::run,
     },
     Command {
         name: "assets",
@@ -196,7 +216,7 @@ fn overview() -> String {
         "Pawl: a Kubernetes API server in one binary that keeps a control plane from losing what it holds.\n\nCommands:\n",
     );
     for command in COMMANDS {
-        out.push_str(&format!("  {:<12} {}\n", command.name, command.about));
+        out.push_str(&format!("  {:<13} {}\n", command.name, command.about));
     }
     out.push_str("\n'pawl COMMAND --help' has the flags of a command. The main one:\n\n");
     out.push_str(&COMMANDS.iter().filter(|command| command.name == "serve").map(Command::help).collect::<String>());

@@ -19,7 +19,6 @@ use server::{Client, Place, Protocol, Running, pawl};
 
 const MAPS: &str = "/api/v1/namespaces/n/configmaps";
 const SNAPSHOTS: &str = "/apis/storage.pawl.dev/v1/snapshots";
-const MARGIN: u64 = 1_000_000_000_000;
 
 fn map(name: &str, text: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"text": text}})
@@ -110,19 +109,22 @@ async fn what_is_saved_while_others_write_restores_to_exactly_its_revision() {
     let Running { server, place: _old, .. } = running;
     server.stop().await;
     assert!(saved.iter().map(|(_, at, _)| *at).is_sorted() && saved[0].1 < newest);
+    // Each is on a time line of its own, above those before it.
+    let mut began = 0;
     for (file, at, expected) in saved {
         let mut place = Place::new();
         let said = told(&["restore", text(&file), "--data-dir", text(&place.data())], 0).await;
-        assert!(said.contains(&format!("goes on at {}", at + MARGIN)), "{said}");
+        let begins: u64 = said.split_once("goes on at ").unwrap().1.split(':').next().unwrap().parse().unwrap();
         let server = place.start_flagged(&["--controllers=-*"]).await;
         let client = place.client(Protocol::Http2);
         let list = client.get(MAPS).await.unwrap().expect(200);
         // Whole objects: values, uids and versions.
         assert_eq!(items(&list), expected, "of revision {at}");
         let now: u64 = list["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
-        assert!(now >= at + MARGIN && now > newest, "{now}");
+        assert!(now >= begins && begins > newest && begins > began, "{begins} after {began} and {newest}");
+        began = now;
         // The old time line is gone, also what lies between it and the new one.
-        for old in [at, newest, at + MARGIN - 1] {
+        for old in [at, newest, begins - 1] {
             let mut watch = client.watch(&format!("{MAPS}?watch=1&resourceVersion={old}")).await.unwrap();
             let first = watch.next().await.unwrap().unwrap();
             assert_eq!((&first["type"], &first["object"]["code"]), (&json!("ERROR"), &json!(410)), "{old}: {first}");

@@ -8,6 +8,7 @@ pub mod deletecollection;
 pub mod documents;
 pub mod eviction;
 pub mod get;
+mod history;
 pub mod list;
 mod node;
 mod own;

@@ -15,7 +15,7 @@ use crate::cache::Cache;
 use crate::decoding::Wanted;
 use crate::joining::Door;
 use crate::messages::Messages;
-use crate::showing;
+use crate::{past, showing};
 
 /// The root of all keys.
 pub const ROOT: &str = "/registry/";
@@ -212,7 +212,8 @@ impl Table {
     }
 
     /// A resource with the place where its objects are: the present one, or a new one.
-    fn made(&mut self, resource: Resource, revision: Revision) -> Arc<Served> {
+    fn made(&mut self, mut resource: Resource, revision: Revision) -> Arc<Served> {
+        past::with_history(&mut resource);
         let stored = self.place_of(&resource, revision);
         let api_version = resource.group_version().to_string();
         let kind = &resource.facts.kind;

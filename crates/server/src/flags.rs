@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use pawl_meta::nearest::nearest;
 
-pub use table::{FLAGS, Flag, Role, switch, used};
+pub use table::{FLAGS, Flag, Role, lettered, switch, used};
 
 /// What was given on the command line.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +63,8 @@ impl Given {
     }
 
     fn flag(&self, name: &str) -> Result<&'static Flag, String> {
-        self.known.iter().copied().find(|flag| flag.name == name).ok_or_else(|| {
+        let meant = |flag: &&Flag| flag.name == name || (!flag.short.is_empty() && flag.short == name);
+        self.known.iter().copied().find(meant).ok_or_else(|| {
             let known = self.known.iter().filter(|flag| !matches!(flag.role, Role::Inert)).map(|flag| flag.name);
             let near = nearest(name, known).map(|near| format!(", did you mean --{near}?"));
             format!("unknown flag: --{name}{}", near.unwrap_or_default())
@@ -79,6 +80,11 @@ impl Given {
     pub fn get(&self, name: &str) -> Option<&str> {
         debug_assert!(self.known.iter().any(|f| f.name == name), "no such flag: {name}");
         self.values.get(name).and_then(|v| v.last()).map(String::as_str)
+    }
+
+    /// Whether the command has a flag of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.known.iter().any(|flag| flag.name == name)
     }
 
     /// The value of a flag or its default.
@@ -148,7 +154,8 @@ pub fn described(flags: &[Flag]) -> String {
     let mut out = String::new();
     for flag in flags.iter().filter(|f| f.role == Role::Used) {
         let default = if flag.default.is_empty() { String::new() } else { format!(" (default {})", flag.default) };
-        out.push_str(&format!("      --{:<38} {}{default}\n", flag.name, flag.about));
+        let letter = if flag.short.is_empty() { "  ".to_owned() } else { format!("-{},", flag.short) };
+        out.push_str(&format!("  {letter:<3} --{:<38} {}{default}\n", flag.name, flag.about));
     }
     out
 }

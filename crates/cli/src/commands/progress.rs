@@ -9,6 +9,8 @@ pub struct Bar {
     began: Instant,
     told: Option<Instant>,
     is_shown: bool,
+    /// Whether things are counted, and not bytes.
+    counts: bool,
 }
 
 impl Bar {
@@ -16,16 +18,25 @@ impl Bar {
     const WIDTH: usize = 24;
 
     pub fn new(what: &'static str) -> Self {
-        Self { what, began: Instant::now(), told: None, is_shown: stderr().is_terminal() }
+        Self { what, began: Instant::now(), told: None, is_shown: stderr().is_terminal(), counts: false }
     }
 
-    /// Shows how many bytes are done, of how many where that is known.
+    /// For what is counted one by one.
+    pub fn counting(what: &'static str) -> Self {
+        Self { counts: true, ..Self::new(what) }
+    }
+
+    /// Shows how much is done, of how many where that is known.
     pub fn at(&mut self, done: u64, of: Option<u64>) {
         if !self.is_shown || self.told.is_some_and(|told| told.elapsed() < Self::EVERY) {
             return;
         }
         self.told = Some(Instant::now());
-        let _ = write!(stderr(), "\r\x1b[K{}", line(self.what, done, of, self.began.elapsed()));
+        let line = match self.counts {
+            true => format!("{}: {done} of {}", self.what, of.unwrap_or(done)),
+            false => line(self.what, done, of, self.began.elapsed()),
+        };
+        let _ = write!(stderr(), "\r\x1b[K{line}");
     }
 }
 

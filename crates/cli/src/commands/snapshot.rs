@@ -23,7 +23,7 @@ pub const FLAGS: &[Flag] = &[
 
 pub const MORE: &str = "\
 save     asks the server if one runs, else reads the files; sealed values stay sealed, the file is as secret as the store
-restore  makes the store of a data directory that has none, a trillion revisions above what the snapshot has seen
+restore  makes the store of a data directory that has none, at a revision above all that clients may have seen
 inspect  counts and sizes by resource, the largest objects, the revision, the history; PATH is a file or a directory
 verify   every checksum, and every object is read; PATH is a file or a directory
 salvage  what can still be read of a damaged store, and what cannot; the source is not touched

@@ -1,4 +1,4 @@
-//! Requests below an object: its status, its scale, who uses it, and what a node would have to do.
+//! Requests below an object: its status, its scale, who uses it, its past, and what a node would have to do.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use pawl_meta::object::metadata_mut;
 use pawl_registry::{ScaleChange, Served};
 use serde_json::Value;
 
-use super::{binding, eviction, get, node, patch, review, update, usedby};
+use super::{binding, eviction, get, history, node, patch, review, update, usedby};
 use crate::api::{Api, Call};
 use crate::body::Body;
 use crate::options::{WriteOptions, manager};
@@ -28,6 +28,7 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &mut Call) -> 
         ("binding", _) => binding::answer(api, call).await,
         ("restore", _) => restore(api, served, call).await,
         ("eviction", _) => eviction::answer(api, served, call).await,
+        ("history", _) => history::answer(api, served, call).await,
         ("usedby", _) => usedby::answer(api, served, call).await,
         ("token", _) => review::token(api, served, call).await,
         (name, _) => Err(Status::not_implemented(format!("the subresource {name:?} is not served yet"))),

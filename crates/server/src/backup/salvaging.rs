@@ -9,9 +9,9 @@ use pawl_kv_embedded::{Frozen, Lost, Salvaged};
 use pawl_snapshot::Head;
 
 use super::judging::{Judge, Verdict};
-use super::restoring::MARGIN;
+use super::restoring::beginning;
 use super::target::{NewFile, NewStore};
-use super::{Progress, Source, each_of_file, now, record, saving};
+use super::{Progress, Source, each_of_file, milliseconds, now, record, saving};
 
 /// What came of it.
 #[derive(Debug)]
@@ -45,11 +45,12 @@ pub async fn salvage(directory: &Path, to: &Path, unproven: bool, progress: Prog
         for record in kept() {
             target.push(&record)?;
         }
-        target.finish(revision.saturating_add(MARGIN), |_| Ok(()))?;
-        Some(revision.saturating_add(MARGIN))
+        let begins = beginning(revision, now());
+        target.finish(begins, |_| Ok(()))?;
+        Some(begins)
     } else {
         let mut target = NewFile::create(to)?;
-        let head = Head { revision, time: now(), ..Head::default() };
+        let head = Head { revision, time: milliseconds(), ..Head::default() };
         saving::write(&mut target, &head, kept(), progress)?;
         target.sync()?;
         each_of_file(target.unfinished(), progress, |_, _| Ok(()))?;

@@ -14,6 +14,8 @@ pub enum Role {
 #[derive(Debug)]
 pub struct Flag {
     pub name: &'static str,
+    /// One letter for it; empty where it has none.
+    pub short: &'static str,
     pub default: &'static str,
     pub about: &'static str,
     /// It may stand without a value.
@@ -23,24 +25,29 @@ pub struct Flag {
 
 /// A flag with a value.
 pub const fn used(name: &'static str, default: &'static str, about: &'static str) -> Flag {
-    Flag { name, default, about, is_switch: false, role: Role::Used }
+    Flag { name, short: "", default, about, is_switch: false, role: Role::Used }
 }
 
 /// A flag that may stand alone.
 pub const fn switch(name: &'static str, default: &'static str, about: &'static str) -> Flag {
-    Flag { name, default, about, is_switch: true, role: Role::Used }
+    Flag { name, short: "", default, about, is_switch: true, role: Role::Used }
+}
+
+/// A flag that has a letter, too.
+pub const fn lettered(short: &'static str, flag: Flag) -> Flag {
+    Flag { short, ..flag }
 }
 
 const fn inert(name: &'static str) -> Flag {
-    Flag { name, default: "", about: "", is_switch: false, role: Role::Inert }
+    Flag { name, short: "", default: "", about: "", is_switch: false, role: Role::Inert }
 }
 
 const fn inert_switch(name: &'static str) -> Flag {
-    Flag { name, default: "", about: "", is_switch: true, role: Role::Inert }
+    Flag { name, short: "", default: "", about: "", is_switch: true, role: Role::Inert }
 }
 
 const fn refused(name: &'static str, why: &'static str) -> Flag {
-    Flag { name, default: "", about: "", is_switch: false, role: Role::Refused(why) }
+    Flag { name, short: "", default: "", about: "", is_switch: false, role: Role::Refused(why) }
 }
 
 pub const FLAGS: &[Flag] = &[
