@@ -37,7 +37,7 @@ impl EtcdMetrics {
         );
         let requests = Opts::new("etcd_requests_total", "What was asked of etcd, by operation and resource.");
         let errors = Opts::new("etcd_request_errors_total", "What etcd did not do, by operation and resource.");
-        let facts = pawl_kinds::builtin().iter().map(|resource| &resource.facts);
+        let facts = pawl_kinds::builtin().iter().map(|resource| &resource.facts).filter(|facts| !facts.key.is_empty());
         let metrics = Self {
             durations: HistogramVec::new(durations, &LABELS)?,
             requests: IntCounterVec::new(requests, &LABELS)?,

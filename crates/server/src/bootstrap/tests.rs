@@ -69,7 +69,8 @@ async fn what_was_changed_or_removed_is_put_right_at_the_next_start() {
     let directory = tempfile::tempdir().unwrap();
     let registry = registry(directory.path()).await;
     run(&registry, &places()).await;
-    let moved = Places { ip: "192.0.2.2".parse().unwrap(), ..places() };
+    let elsewhere = "192.0.2.2".parse().unwrap();
+    let moved = Places { ip: elsewhere, servers: vec![elsewhere], ..places() };
     let table = registry.table();
     let roles = table.preferred("rbac.authorization.k8s.io", "clusterroles").unwrap();
     let options = pawl_deletion::DeleteOptions::default();
@@ -79,6 +80,14 @@ async fn what_was_changed_or_removed_is_put_right_at_the_next_start() {
     object(&registry, "rbac.authorization.k8s.io", "clusterroles", "", "view");
     let slice = object(&registry, "discovery.k8s.io", "endpointslices", "default", "kubernetes");
     assert_eq!(slice["endpoints"][0]["addresses"], json!(["192.0.2.2"]));
+    // Where several servers share a store, all are named.
+    lead_to(&registry, &moved, &["192.0.2.1".parse().unwrap(), elsewhere]).await;
+    let slice = object(&registry, "discovery.k8s.io", "endpointslices", "default", "kubernetes");
+    let named: Vec<&Value> = slice["endpoints"].as_array().unwrap().iter().map(|one| &one["addresses"][0]).collect();
+    assert_eq!(named, ["192.0.2.1", "192.0.2.2"]);
+    let endpoints = object(&registry, "", "endpoints", "default", "kubernetes");
+    assert_eq!(endpoints["subsets"][0]["addresses"], json!([{"ip": "192.0.2.1"}, {"ip": "192.0.2.2"}]));
+    assert_eq!(endpoints["subsets"][0]["ports"][0]["port"], 6443);
 }
 
 fn of(value: Value) -> Object {
