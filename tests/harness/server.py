@@ -1,6 +1,7 @@
 """A Pawl server for one run of a suite in Python: on a free port, its data in a directory of its own, stopped at the end.
 
-Its users are those of the recorded upstream server: one of system:masters, and two of no group.
+Its users are those of the recorded upstream server: one of system:masters, and two of no group. With PAWL_STORE=etcd its store is
+an etcd of its own (PAWL_ETCD, default etcd), started before it and stopped after it.
 """
 import os
 import pathlib
@@ -30,6 +31,29 @@ def free_port():
         return probe.getsockname()[1]
 
 
+class Etcd:
+    """One member, alone, that keeps nothing."""
+
+    def __init__(self, directory):
+        client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+        self.url = client
+        self.log = directory / "etcd.log"
+        self.command = [
+            os.environ.get("PAWL_ETCD", "etcd"), "--name", "test", f"--data-dir={directory / 'etcd'}", "--log-level=error",
+            f"--listen-client-urls={client}", f"--advertise-client-urls={client}", f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=test={peer}", "--unsafe-no-fsync=true",
+            "--heartbeat-interval=20", "--election-timeout=100",
+        ]
+
+    def start(self):
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
 class Server:
     def __init__(self, binary, directory, flags, environment=None):
         port = free_port()
@@ -38,14 +62,21 @@ class Server:
         self.log = directory / "server.log"
         tokens = directory / "tokens.csv"
         tokens.write_text(TOKENS)
+        self.directory = directory
+        self.etcd = Etcd(directory) if os.environ.get("PAWL_STORE") == "etcd" else None
+        # With etcd the directory is where the server is started.
+        store = ["--etcd-servers", self.etcd.url] if self.etcd else ["--data-dir", directory / "data"]
         self.command = [
-            binary, "serve", "--data-dir", directory / "data", "--secure-port", str(port),
+            binary, "serve", *store, "--secure-port", str(port),
             "--disable-admission-plugins=ServiceAccount", "--token-auth-file", tokens, *flags,
         ]
 
     def __enter__(self):
+        if self.etcd:
+            self.etcd.start()
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.environment)
+            self.process = subprocess.Popen(
+                self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.environment, cwd=self.directory)
         trust = ssl._create_unverified_context()
         request = urllib.request.Request(self.url + "/readyz", headers={"Authorization": "Bearer admin-token"})
         end = time.monotonic() + 30
@@ -67,3 +98,5 @@ class Server:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        if self.etcd:
+            self.etcd.stop()

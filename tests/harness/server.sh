@@ -1,7 +1,8 @@
 # A Pawl server for one test run: sourced by the suites, starts a server of its own on a free
 # port with its data in a temporary directory, and stops exactly that process.
 #
-#   PAWL_BIN   the server (default target/release/pawl)
+#   PAWL_BIN     the server (default target/release/pawl)
+#   PAWL_STORE   etcd: the store is an etcd of its own (PAWL_ETCD, default etcd) and no directory
 #
 # start_server [flags…] sets SERVER_DIR, SERVER_PID, SERVER_URL, SERVER_CA, SERVER_TOKEN,
 # SERVER_LOG and KUBECONFIG. stop_server ends it and keeps the directory; leave_server also
@@ -29,16 +30,34 @@ make_server_dir() {
         >"$SERVER_DIR/tokens.csv"
 }
 
+# An etcd of one member that keeps nothing beyond the run.
+start_etcd() {
+    local peer
+    ETCD_URL=http://127.0.0.1:$(free_port)
+    peer=http://127.0.0.1:$(free_port)
+    "${PAWL_ETCD:-etcd}" --name test --data-dir "$SERVER_DIR/etcd" --log-level error --unsafe-no-fsync=true \
+        --listen-client-urls "$ETCD_URL" --advertise-client-urls "$ETCD_URL" --listen-peer-urls "$peer" \
+        --initial-advertise-peer-urls "$peer" --initial-cluster "test=$peer" \
+        --heartbeat-interval 20 --election-timeout 100 >>"$SERVER_DIR/etcd.log" 2>&1 &
+    ETCD_PID=$!
+}
+
 # Starts again on the same directory when one is there.
 start_server() {
     [ -x "$PAWL_BIN" ] || fail_early "no server at $PAWL_BIN: build it (cargo build --release) or set PAWL_BIN"
     [ -n "${SERVER_DIR:-}" ] || make_server_dir
-    local port
+    local port store=(--data-dir "$SERVER_DIR/data")
+    if [ "${PAWL_STORE:-}" = etcd ]; then
+        [ -n "${ETCD_PID:-}" ] || start_etcd
+        # What is kept beside is below where the server is started.
+        ln -sfn pawl-data "$SERVER_DIR/data"
+        store=(--etcd-servers "$ETCD_URL")
+    fi
     port=$(free_port)
     SERVER_URL=https://127.0.0.1:$port
     # The address is from the block for documentation: it is only shown, nothing is sent there.
-    "$PAWL_BIN" serve --data-dir "$SERVER_DIR/data" --secure-port "$port" --advertise-address 192.0.2.1 \
-        --token-auth-file "$SERVER_DIR/tokens.csv" "$@" >>"$SERVER_LOG" 2>&1 &
+    (cd "$SERVER_DIR" && exec "$PAWL_BIN" serve "${store[@]}" --secure-port "$port" --advertise-address 192.0.2.1 \
+        --token-auth-file "$SERVER_DIR/tokens.csv" "$@" >>"$SERVER_LOG" 2>&1) &
     SERVER_PID=$!
     await_ready
     export KUBECONFIG=$SERVER_DIR/data/admin.kubeconfig
@@ -83,6 +102,10 @@ stop_server() {
 
 leave_server() {
     stop_server
+    if [ -n "${ETCD_PID:-}" ]; then
+        kill -KILL "$ETCD_PID" 2>/dev/null || true
+        wait "$ETCD_PID" 2>/dev/null || true
+    fi
     if [ -n "${SERVER_DIR:-}" ]; then
         rm -rf "$SERVER_DIR"
     fi

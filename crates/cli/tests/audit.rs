@@ -273,7 +273,10 @@ async fn liens_that_a_namespace_takes_along_are_named() {
     let (_, text) = audited.stop().await;
     let all: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let controller = "system:serviceaccount:kube-system:namespace-controller";
-    let records: Vec<&Value> = all.iter().filter(|record| record["user"]["username"] == controller).collect();
+    let written: Vec<&Value> = all.iter().filter(|record| record["user"]["username"] == controller).collect();
+    assert!(written.len() > 1, "everything that it writes is recorded: {written:?}");
+    let is_noted = |record: &&&Value| !record["annotations"]["apiserver.k8s.io/ignored-liens"].is_null();
+    let records: Vec<&Value> = written.iter().filter(is_noted).copied().collect();
     let [record] = records.as_slice() else { panic!("one record is expected: {records:?}") };
     let reference = json!({"resource": "configmaps", "namespace": "n", "name": "held", "apiVersion": "v1"});
     assert_eq!((&record["verb"], &record["objectRef"]), (&json!("delete"), &reference));
@@ -339,4 +342,53 @@ async fn what_was_let_pass_is_named() {
     let records = audited.records(&["1"]).await;
     let note = records[0][0]["annotations"]["apiextensions.k8s.io/ratcheted"].as_str().unwrap().to_owned();
     assert!(note.starts_with("spec.a ("), "{note}");
+}
+
+/// An owner and what depends on it; the uid of the owner.
+async fn family(client: &Client, owner: &str, dependent: &str) {
+    let made = client.post(CONFIG_MAPS, &json!({"metadata": {"name": owner}})).await.unwrap().expect(201);
+    let reference = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": owner, "uid": made["metadata"]["uid"]});
+    let object = json!({"metadata": {"name": dependent, "ownerReferences": [reference]}});
+    client.post(CONFIG_MAPS, &object).await.unwrap().expect(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn controllers_are_clients_like_others() {
+    const BINDING: &str =
+        "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/system:controller:generic-garbage-collector";
+    const COLLECTOR: &str = "system:serviceaccount:kube-system:generic-garbage-collector";
+    let mut audited = Audited::start(json!([rule("Metadata", &["delete"], "configmaps")]), &[]).await;
+    let client = audited.place.client(Protocol::Http2);
+    let gone = async |name: &str| match client.get(&format!("{CONFIG_MAPS}/{name}")).await?.code {
+        404 => Ok(()),
+        code => Err(format!("{name}: {code}").into()),
+    };
+    family(&client, "owner-1", "dependent-1").await;
+    client.delete(&format!("{CONFIG_MAPS}/owner-1")).await.unwrap().expect(200);
+    audited.server.until(async || gone("dependent-1").await).await.unwrap();
+    let binding = client.get(BINDING).await.unwrap().expect(200);
+    client.delete(BINDING).await.unwrap().expect(200);
+    family(&client, "owner-2", "dependent-2").await;
+    client.delete(&format!("{CONFIG_MAPS}/owner-2")).await.unwrap().expect(200);
+    let log = audited.place.path("log/audit.log");
+    let of = |name: &str, code: u64| -> Option<Value> {
+        let text = fs::read_to_string(&log).unwrap();
+        let records = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let wanted = |r: &Value| {
+            r["user"]["username"] == COLLECTOR && r["objectRef"]["name"] == name && r["responseStatus"]["code"] == code
+        };
+        records.into_iter().find(wanted)
+    };
+    let refused = async || of("dependent-2", 403).map(drop).ok_or("nobody was refused".into());
+    audited.server.until(refused).await.unwrap();
+    client.get(&format!("{CONFIG_MAPS}/dependent-2")).await.unwrap().expect(200);
+    let metadata = json!({"name": binding["metadata"]["name"]});
+    let again = json!({"metadata": metadata, "roleRef": binding["roleRef"], "subjects": binding["subjects"]});
+    client.post(BINDING.rsplit_once('/').unwrap().0, &again).await.unwrap().expect(201);
+    audited.server.until(async || gone("dependent-2").await).await.unwrap();
+    let recorded = of("dependent-1", 200).unwrap();
+    assert_eq!(recorded["requestURI"], format!("{CONFIG_MAPS}/dependent-1"));
+    assert_eq!(recorded["annotations"]["authorization.k8s.io/decision"], "allow");
+    assert_eq!(of("dependent-2", 403).unwrap()["annotations"]["authorization.k8s.io/decision"], "forbid");
+    audited.stop().await;
 }

@@ -207,7 +207,13 @@ async fn an_etcd_that_goes_away_and_comes_back() {
     member.admin.get(&format!("{MAPS}/before")).await.unwrap().expect(200);
     member.admin.get(&format!("{MAPS}/lost")).await.unwrap().expect(404);
     member.admin.post(MAPS, &map("after", 0)).await.unwrap().expect(201);
+    let measured = member.admin.get("/metrics").await.unwrap();
+    let measured = String::from_utf8_lossy(&measured.body).into_owned();
+    let created = r#"etcd_requests_total{group="",operation="create",resource="configmaps"}"#;
+    assert!(measured.contains(created), "no {created}");
     member.server.assert_no_panic();
+    // Without its etcd a server ends as well.
+    etcd.kill().unwrap();
     member.server.stop().await;
 }
 
@@ -289,4 +295,94 @@ async fn history_reaches_back_to_the_compaction() {
     assert_eq!(verbs(&last), ["known"], "what is there is known, whatever was forgotten");
     assert_eq!(last["items"][0]["object"]["data"]["value"], "2");
     one.server.stop().await;
+}
+
+/// Everything of a server goes from a directory into an etcd and back: the values are the same, and so is every object but for
+/// what etcd counts anew. A snapshot of a server on etcd restores into a directory, and into another etcd.
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_moves_into_an_etcd_and_back() {
+    let running = server::Running::start(&["--controllers=-*"], &[]).await;
+    for number in 0..40 {
+        running.admin.post(MAPS, &map(&format!("c-{number}"), number)).await.unwrap().expect(201);
+    }
+    let held =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "held", "liens": ["example.com/x"]}});
+    running.admin.post(MAPS, &held).await.unwrap().expect(201);
+    let before = running.admin.get(MAPS).await.unwrap().expect(200);
+    let server::Running { place, server, .. } = running;
+    server.stop().await;
+    let etcd = Etcd::start().expect("an etcd on the path");
+    let there = etcd.url().replace("http://", "etcd://");
+    let data = place.data().to_str().unwrap().to_owned();
+    let told = moved(&["migrate", "--from", &data, "--to", &there], 0).await;
+    assert!(told.contains("1 objects are held by liens"), "{told}");
+    let again = moved(&["migrate", "--from", &data, "--to", &there], 1).await;
+    assert!(again.contains("the target is not empty"), "{again}");
+    let member = join(&etcd).await;
+    assert_eq!(without_versions(&member.admin.get(MAPS).await.unwrap().expect(200)), without_versions(&before));
+    let running = place.path("running").to_str().unwrap().to_owned();
+    let used = moved(&["migrate", "--from", &there, "--to", &running], 1).await;
+    assert!(used.contains("a server uses the source"), "{used}");
+    // A server on etcd is saved like any other.
+    let file = member.place.path("file").to_str().unwrap().to_owned();
+    let saved = moved(&["snapshot", "save", &file, "--data-dir", member.place.data().to_str().unwrap()], 0).await;
+    assert!(saved.contains("from the server"), "{saved}");
+    let on_etcd = member.admin.get(MAPS).await.unwrap().expect(200);
+    member.server.stop().await;
+    // Back into a directory, where every version stays. The server takes its own key along.
+    let back = server::Place::new();
+    let back_data = back.data().to_str().unwrap().to_owned();
+    let deadline = std::time::Instant::now() + server::DEADLINE;
+    loop {
+        let output = output(&["migrate", "--from", &there, "--to", &back_data]).await;
+        if output.status.success() {
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "{output:?}");
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    }
+    for data_of in ["migrated", "restored"] {
+        let mut place = match data_of {
+            "migrated" => server::Place::new(),
+            _ => {
+                let place = server::Place::new();
+                moved(&["snapshot", "restore", &file, "--data-dir", place.data().to_str().unwrap()], 0).await;
+                place
+            }
+        };
+        if data_of == "migrated" {
+            std::fs::rename(&back_data, place.data()).unwrap();
+        }
+        let server = place.start_flagged(&["--controllers=-*"]).await;
+        let found = place.client(Protocol::Http2).get(MAPS).await.unwrap().expect(200);
+        assert_eq!(found["items"], on_etcd["items"], "{data_of}");
+        server.stop().await;
+    }
+    let other = Etcd::start().expect("an etcd on the path");
+    let told = moved(&["snapshot", "restore", &file, "--to", &other.url().replace("http://", "etcd://")], 0).await;
+    assert!(told.contains("WARNING: it began at revision 1"), "{told}");
+    let member = join(&other).await;
+    assert_eq!(without_versions(&member.admin.get(MAPS).await.unwrap().expect(200)), without_versions(&on_etcd));
+    member.server.stop().await;
+}
+
+async fn output(arguments: &[&str]) -> std::process::Output {
+    let mut command = pawl();
+    command.args(arguments);
+    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+}
+
+async fn moved(arguments: &[&str], code: i32) -> String {
+    let output = output(arguments).await;
+    let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");
+    told
+}
+
+fn without_versions(list: &Value) -> Vec<Value> {
+    let mut items = list["items"].as_array().unwrap().clone();
+    for item in &mut items {
+        item["metadata"]["resourceVersion"].take();
+    }
+    items
 }

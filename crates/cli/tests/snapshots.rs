@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::Instant;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -19,7 +19,6 @@ use server::{Client, Place, Protocol, Running, pawl};
 
 const MAPS: &str = "/api/v1/namespaces/n/configmaps";
 const SNAPSHOTS: &str = "/apis/storage.pawl.dev/v1/snapshots";
-const MARGIN: u64 = 1_000_000_000_000;
 
 fn map(name: &str, text: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"text": text}})
@@ -110,19 +109,22 @@ async fn what_is_saved_while_others_write_restores_to_exactly_its_revision() {
     let Running { server, place: _old, .. } = running;
     server.stop().await;
     assert!(saved.iter().map(|(_, at, _)| *at).is_sorted() && saved[0].1 < newest);
+    // Each is on a time line of its own, above those before it.
+    let mut began = 0;
     for (file, at, expected) in saved {
         let mut place = Place::new();
         let said = told(&["restore", text(&file), "--data-dir", text(&place.data())], 0).await;
-        assert!(said.contains(&format!("goes on at {}", at + MARGIN)), "{said}");
+        let begins: u64 = said.split_once("goes on at ").unwrap().1.split(':').next().unwrap().parse().unwrap();
         let server = place.start_flagged(&["--controllers=-*"]).await;
         let client = place.client(Protocol::Http2);
         let list = client.get(MAPS).await.unwrap().expect(200);
         // Whole objects: values, uids and versions.
         assert_eq!(items(&list), expected, "of revision {at}");
         let now: u64 = list["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
-        assert!(now >= at + MARGIN && now > newest, "{now}");
+        assert!(now >= begins && begins > newest && begins > began, "{begins} after {began} and {newest}");
+        began = now;
         // The old time line is gone, also what lies between it and the new one.
-        for old in [at, newest, at + MARGIN - 1] {
+        for old in [at, newest, begins - 1] {
             let mut watch = client.watch(&format!("{MAPS}?watch=1&resourceVersion={old}")).await.unwrap();
             let first = watch.next().await.unwrap().unwrap();
             assert_eq!((&first["type"], &first["object"]["code"]), (&json!("ERROR"), &json!(410)), "{old}: {first}");
@@ -152,12 +154,15 @@ async fn whoever_is_killed_leaves_nothing_that_looks_whole() {
         created.expect(201);
     }
     let data = running.place.data();
-    let mut whole = 0;
+    let began = Instant::now();
+    save(&running.place, "not-killed").await;
+    // From the beginning to some time after the end.
+    let (step, mut whole) = (began.elapsed() / 20, 0);
     for number in 0..25 {
         let file = running.place.path(&format!("killed-{number}"));
         let mut child = snapshot(&["save", text(&file), "--data-dir", text(&data)]);
         let mut child = child.stdout(std::process::Stdio::null()).spawn().unwrap();
-        tokio::time::sleep(Duration::from_millis(20 * number)).await;
+        tokio::time::sleep(step * number).await;
         let _ = child.kill();
         child.wait().unwrap();
         if file.exists() {
@@ -176,7 +181,7 @@ async fn whoever_is_killed_leaves_nothing_that_looks_whole() {
         let (file, data) = (text(&file).to_owned(), text(&data).to_owned());
         move || snapshot(&["save", &file, "--data-dir", &data]).output().unwrap()
     });
-    tokio::time::sleep(Duration::from_millis(150)).await;
+    tokio::time::sleep(step * 5).await;
     running.server.kill();
     let ended = child.await.unwrap();
     assert_eq!(file.exists(), ended.status.success(), "{ended:?}");

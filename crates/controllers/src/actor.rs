@@ -14,6 +14,7 @@ use pawl_registry::{
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::oversight::{Act, Oversight, Wish, informers};
 use crate::selection::Name;
 
 /// Who the writes of controllers are attributed to in managedFields, as upstream.
@@ -23,24 +24,11 @@ pub struct Actor {
     pub registry: Arc<Registry>,
     pub name: Name,
     user: User,
+    /// Who reads for it.
+    reader: User,
     /// Who its writes are attributed to in managedFields.
     manager: String,
-    witness: Option<Arc<dyn Witness>>,
-}
-
-/// Whoever keeps a record of what controllers do. Told only of what the registry had something to note on.
-pub trait Witness: std::fmt::Debug + Send + Sync {
-    fn deleted(&self, act: &Act<'_>);
-}
-
-/// A deletion by a controller, and what is to be known about it.
-pub struct Act<'a> {
-    pub user: &'a User,
-    pub served: &'a Served,
-    pub namespace: &'a str,
-    pub name: &'a str,
-    /// Annotations of an audit event.
-    pub notes: BTreeMap<&'static str, String>,
+    oversight: Oversight,
 }
 
 /// How a write ended that was not refused outright.
@@ -57,12 +45,12 @@ pub enum Outcome {
 
 impl Actor {
     /// The server itself, where it acts like a controller.
-    pub fn own(registry: Arc<Registry>, name: Name, witness: Option<Arc<dyn Witness>>) -> Self {
+    pub fn own(registry: Arc<Registry>, name: Name, oversight: Oversight) -> Self {
         let Context { user, manager, .. } = Context::own();
-        Self { registry, name, user, manager, witness }
+        Self { registry, name, reader: user.clone(), user, manager, oversight }
     }
 
-    pub fn new(registry: Arc<Registry>, name: Name, witness: Option<Arc<dyn Witness>>) -> Self {
+    pub fn new(registry: Arc<Registry>, name: Name, oversight: Oversight) -> Self {
         let groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"];
         let user = User {
             name: format!("system:serviceaccount:kube-system:{}", name.account()),
@@ -74,7 +62,7 @@ impl Actor {
             Name::SecretProtection | Name::ConfigMapProtection => name.as_str(),
             _ => MANAGER,
         };
-        Self { registry, name, user, manager: manager.to_owned(), witness }
+        Self { registry, name, user, reader: informers(), manager: manager.to_owned(), oversight }
     }
 
     /// The resource in the version that is stored.
@@ -89,8 +77,46 @@ impl Actor {
         table.by_kind(&version.group, &version.version, kind).filter(|s| !s.resource.facts.is_virtual).cloned()
     }
 
+    pub(crate) fn oversight(&self) -> &Oversight {
+        &self.oversight
+    }
+
+    /// Whether what is to be known of a resource may be read for it.
+    pub(crate) fn may_follow(&self, served: &Served) -> Result<(), Status> {
+        self.oversight.may_follow(&self.reader, served)
+    }
+
+    pub(crate) fn reader(&self) -> &User {
+        &self.reader
+    }
+
+    /// Writes something if it may, and tells of it.
+    async fn write<T>(
+        &self,
+        cx: &Context,
+        wish: Wish<'_>,
+        work: impl Future<Output = Result<T, Status>>,
+    ) -> Result<T, Status> {
+        let (allowed, mut notes) = self.oversight.decide(&self.user, wish);
+        let result = match allowed {
+            Ok(()) => work.await,
+            Err(status) => {
+                tracing::warn!(controller = %self.name, %status, "a controller may not do what it has to");
+                Err(status)
+            }
+        };
+        if let Some(witness) = &self.oversight.witness {
+            let written = if wish.verb == "create" { 201 } else { 200 };
+            let code = result.as_ref().err().map_or(written, |status| status.code);
+            notes.extend(cx.take_notes());
+            witness.wrote(&Act { asked: wish.attributes(&self.user), code, notes });
+        }
+        result
+    }
+
     /// Reads an object as new as everything acknowledged before. `None` when it does not exist.
     pub async fn read(&self, served: &Served, namespace: &str, name: &str) -> Result<Option<Arc<Entry>>, Status> {
+        self.may_follow(served)?;
         match self.registry.get(served, namespace, name, None).await {
             Ok(entry) => Ok(Some(entry)),
             Err(status) if status.code == 404 => Ok(None),
@@ -122,17 +148,25 @@ impl Actor {
     ) -> Result<Outcome, Status> {
         let request = DeleteRequest { namespace, name, options };
         let cx = self.context(&self.manager);
-        let result = self.registry.delete(&cx, served, request).await;
-        let mut notes = cx.take_notes();
-        if result.is_ok() && !notes.is_empty() {
-            notes.extend(because.iter().map(|(key, text)| (*key, (*text).to_owned())));
-            let resource = served.resource.group_resource();
-            tracing::warn!(controller = %self.name, %resource, namespace, name, ?notes, "deleted in spite of liens");
-            if let Some(witness) = &self.witness {
-                witness.deleted(&Act { user: &self.user, served, namespace, name, notes });
-            }
+        let wish = Wish { verb: "delete", served, subresource: "", namespace, name };
+        // To delete in spite of liens has a permission of its own.
+        if options.ignore_liens {
+            let (allowed, _) = self.oversight.decide(&self.user, Wish { verb: "ignore-liens", ..wish });
+            allowed?;
         }
-        judge(result.map(|_| ()))
+        let work = async {
+            let result = self.registry.delete(&cx, served, request).await;
+            let notes = cx.take_notes();
+            if result.is_ok() && !notes.is_empty() {
+                let because = because.iter().map(|(key, text)| (*key, (*text).to_owned()));
+                let notes: BTreeMap<_, _> = notes.into_iter().chain(because).collect();
+                let resource = served.resource.group_resource();
+                tracing::warn!(controller = %self.name, %resource, namespace, name, ?notes, "deleted in spite of liens");
+                notes.iter().for_each(|(key, text)| cx.note(key, text));
+            }
+            result
+        };
+        judge(self.write(&cx, wish, work).await.map(|_| ()))
     }
 
     /// Changes exactly the object with this uid; the edit runs again when somebody was faster.
@@ -145,7 +179,7 @@ impl Actor {
         edit: impl FnMut(&mut Object) + Send,
     ) -> Result<Outcome, Status> {
         let request = UpdateRequest::new(place, subresource, changing(served, place.1, uid, edit));
-        judge(self.registry.update(&self.context(&self.manager), served, request).await.map(|_| ()))
+        self.update(served, request).await
     }
 
     /// The same, only if guards hold. They are not looked at again: where they do not, the object has changed.
@@ -159,7 +193,14 @@ impl Actor {
     ) -> Result<Outcome, Status> {
         let change = changing(served, place.1, uid, edit);
         let request = UpdateRequest { guards, ..UpdateRequest::new(place, "", change) };
-        judge(self.registry.update(&self.context(&self.manager), served, request).await.map(|_| ()))
+        self.update(served, request).await
+    }
+
+    async fn update(&self, served: &Served, request: UpdateRequest<'_>) -> Result<Outcome, Status> {
+        let UpdateRequest { namespace, name, subresource, .. } = request;
+        let cx = self.context(&self.manager);
+        let wish = Wish { verb: "update", served, subresource, namespace, name };
+        judge(self.write(&cx, wish, self.registry.update(&cx, served, request)).await.map(|_| ()))
     }
 
     /// Creates an object the way a client does. One that is there already is left alone.
@@ -168,7 +209,8 @@ impl Actor {
         let body = object.to_string();
         let object = self.registry.decode(&cx, served, Sent::own(body.as_bytes()))?;
         let request = CreateRequest { namespace: namespace.to_owned(), object, tracked: false };
-        match self.registry.create(&cx, served, request).await {
+        let wish = Wish { verb: "create", served, subresource: "", namespace, name: "" };
+        match self.write(&cx, wish, self.registry.create(&cx, served, request)).await {
             Err(status) if status.reason == "AlreadyExists" => Ok(Outcome::Changed),
             result => judge(result.map(|_| ())),
         }
@@ -188,7 +230,9 @@ impl Actor {
             // What was deleted meanwhile is not brought back to life.
             create_refused: Some(Status::not_found(&served.resource.group_resource(), name)),
         };
-        judge(self.registry.patch(&self.context(self.name.as_str()), served, request).await.map(|_| ()))
+        let cx = self.context(self.name.as_str());
+        let wish = Wish { verb: "patch", served, subresource: "", namespace: "", name };
+        judge(self.write(&cx, wish, self.registry.patch(&cx, served, request)).await.map(|_| ()))
     }
 
     fn context(&self, manager: &str) -> Context {

@@ -18,7 +18,7 @@ use crate::work::{Crew, Handler};
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 pub fn start(crew: &mut Crew, actor: Actor, tally: Arc<Tally>) {
-    let feed = Feed::of(Arc::clone(&actor.registry), &[(GROUP, "clusterroles")]);
+    let feed = Feed::of(&actor, &[(GROUP, "clusterroles")]);
     crew.hire(Arc::new(Aggregation { actor, tally, queue: Queue::default() }), feed, 1);
 }
 

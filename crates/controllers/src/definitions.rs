@@ -43,14 +43,14 @@ const BECAUSE: &str = "apiserver.k8s.io/definition-deleted";
 
 pub fn start(crew: &mut Crew, actor: Actor, catalogue: Arc<Catalogue>, stall: Duration, tally: Arc<Tally>) {
     // Objects matter only while their definition goes.
-    let feed = Feed::new(Arc::clone(&actor.registry), |resource| {
+    let feed = Feed::new(&actor, |resource| {
         let facts = &resource.facts;
         facts.closed.is_some() || (facts.group == pawl_custom::GROUP && facts.plural == pawl_custom::PLURAL)
     });
     let (queue, leaving, groups) = (Queue::default(), Mutex::default(), Mutex::default());
     queue.add(EVERYTHING.to_owned());
     let (inspector, names) = mpsc::unbounded_channel();
-    let inspecting = Arc::new(Actor::own(Arc::clone(&actor.registry), actor.name, None));
+    let inspecting = Arc::new(Actor::own(Arc::clone(&actor.registry), actor.name, actor.oversight().clone()));
     crew.until_stop(inspection::run(inspecting, Arc::clone(&catalogue), names));
     crew.hire(
         Arc::new(Controller { actor, catalogue, stall, tally, queue, leaving, groups, inspector }),

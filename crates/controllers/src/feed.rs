@@ -6,12 +6,19 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use pawl_kinds::Resource;
 pub use pawl_registry::Followed as Change;
-use pawl_registry::{Follower, Registry, Served, Stored, Table};
+use pawl_registry::{Follower, Registry, Served, Stored, Table, User};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
+
+use crate::actor::Actor;
+use crate::oversight::Oversight;
+
+/// How long to wait before it is asked again whether something may be followed.
+const FORBIDDEN: Duration = Duration::from_secs(5);
 
 /// What happened to the objects of one resource, in order.
 pub struct Batch {
@@ -22,17 +29,20 @@ pub struct Batch {
 /// Which resources to follow.
 pub struct Feed {
     registry: Arc<Registry>,
+    /// Who is asked whether who may follow.
+    oversight: (Oversight, User),
     wanted: Box<dyn Fn(&Resource) -> bool + Send + Sync>,
 }
 
 impl Feed {
-    pub fn new(registry: Arc<Registry>, wanted: impl Fn(&Resource) -> bool + Send + Sync + 'static) -> Self {
-        Self { registry, wanted: Box::new(wanted) }
+    pub fn new(actor: &Actor, wanted: impl Fn(&Resource) -> bool + Send + Sync + 'static) -> Self {
+        let (registry, oversight) = (Arc::clone(&actor.registry), (actor.oversight().clone(), actor.reader().clone()));
+        Self { registry, oversight, wanted: Box::new(wanted) }
     }
 
     /// A feed of some resources, by group and plural.
-    pub fn of(registry: Arc<Registry>, resources: &'static [(&'static str, &'static str)]) -> Self {
-        Self::new(registry, |r| resources.contains(&(r.facts.group.as_str(), r.facts.plural.as_str())))
+    pub fn of(actor: &Actor, resources: &'static [(&'static str, &'static str)]) -> Self {
+        Self::new(actor, |r| resources.contains(&(r.facts.group.as_str(), r.facts.plural.as_str())))
     }
 
     /// Tells what happens until nobody listens any more.
@@ -51,7 +61,8 @@ impl Feed {
                 if let Entry::Vacant(free) = followed.entry(address(&served.stored)) {
                     let (line, end) = mpsc::channel(1);
                     let stored = Arc::clone(&served.stored);
-                    let task = tasks.spawn(follow(Arc::clone(&self.registry), served, listener.clone(), end));
+                    let from = (Arc::clone(&self.registry), self.oversight.clone());
+                    let task = tasks.spawn(follow(from, served, listener.clone(), end));
                     free.insert(Line { _stored: stored, task, _line: line });
                 }
             }
@@ -100,13 +111,17 @@ pub fn each_place(table: &Table) -> Vec<Arc<Served>> {
 
 /// Follows one resource until its line is cut or nobody listens; then all that was known of it is gone.
 async fn follow(
-    registry: Arc<Registry>,
+    (registry, (oversight, reader)): (Arc<Registry>, (Oversight, User)),
     served: Arc<Served>,
     listener: mpsc::Sender<Batch>,
     mut line: mpsc::Receiver<()>,
 ) {
     let mut follower = Follower::new(registry, Arc::clone(&served));
     let tell = async {
+        while let Err(status) = oversight.may_follow(&reader, &served) {
+            tracing::warn!(resource = %served.stored.group_resource, %status, "may not be followed");
+            tokio::time::sleep(FORBIDDEN).await;
+        }
         loop {
             let changes = follower.next().await;
             if listener.send(Batch { served: Arc::clone(&served), changes }).await.is_err() {

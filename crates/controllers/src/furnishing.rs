@@ -18,14 +18,14 @@ use crate::work::{Crew, Handler};
 const WORKERS: usize = 4;
 
 pub fn service_accounts(crew: &mut Crew, actor: Actor, tally: Arc<Tally>) {
-    let feed = Feed::of(Arc::clone(&actor.registry), &[("", "namespaces"), ("", "serviceaccounts")]);
+    let feed = Feed::of(&actor, &[("", "namespaces"), ("", "serviceaccounts")]);
     let wanted = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
     let furnisher = Furnisher { actor, tally, plural: "serviceaccounts", wanted, queue: Queue::default() };
     crew.hire(Arc::new(furnisher), feed, WORKERS);
 }
 
 pub fn root_certificates(crew: &mut Crew, actor: Actor, certificates: &str, tally: Arc<Tally>) {
-    let feed = Feed::of(Arc::clone(&actor.registry), &[("", "namespaces"), ("", "configmaps")]);
+    let feed = Feed::of(&actor, &[("", "namespaces"), ("", "configmaps")]);
     let about = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such \
                  as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across \
                  distributions of Kubernetes clusters.";

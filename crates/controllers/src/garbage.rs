@@ -36,7 +36,7 @@ const HELD: Duration = Duration::from_secs(1);
 const ATTEMPTS: usize = 8;
 
 pub fn start(crew: &mut Crew, actor: Actor, tally: Arc<Tally>) {
-    let feed = Feed::new(Arc::clone(&actor.registry), is_collected);
+    let feed = Feed::new(&actor, is_collected);
     let registry = Arc::clone(&actor.registry);
     let actor = Arc::new(actor);
     let collector = Arc::new(Collector {

@@ -32,7 +32,7 @@ pub fn start(crew: &mut Crew, actor: Actor, protection: Protection, liens: Liens
         Used::ConfigMap => &[("", "configmaps")],
         _ => &[("", "secrets")],
     };
-    let feed = Feed::of(Arc::clone(&actor.registry), resources);
+    let feed = Feed::of(&actor, resources);
     let news = actor.registry.usage().listen();
     // Until the end of the server: requests are answered for a moment longer than controllers work.
     actor.registry.usage().keep(protection);

@@ -25,6 +25,7 @@ mod garbage;
 mod in_use;
 mod leadership;
 mod namespaces;
+mod oversight;
 mod protection;
 mod queue;
 mod recorder;
@@ -37,10 +38,10 @@ use std::time::Duration;
 use pawl_registry::Registry;
 use pawl_usage::Protection;
 
-pub use actor::{Act, Witness};
 pub use counters::{Counters, Liens};
 pub use definitions::Catalogue;
 pub use leadership::Leadership;
+pub use oversight::{Act, Oversight, Witness};
 pub use queue::{Queue, Step};
 pub use selection::Name;
 
@@ -57,8 +58,8 @@ pub struct Options {
     pub concurrency: usize,
     /// The certificates that `kube-root-ca.crt` shows in every namespace; without them there is no such ConfigMap.
     pub root_ca: Option<String>,
-    /// Who keeps a record of deletions that need one.
-    pub witness: Option<Arc<dyn Witness>>,
+    /// Who is asked whether a controller may do something, and told that it did.
+    pub oversight: Oversight,
     /// What serves custom resources; without it definitions do nothing.
     pub catalogue: Option<Arc<Catalogue>>,
 }
@@ -69,7 +70,7 @@ impl Default for Options {
             namespace_stall: Duration::from_secs(10),
             concurrency: 16,
             root_ca: None,
-            witness: None,
+            oversight: Oversight::default(),
             catalogue: None,
         }
     }
@@ -94,7 +95,7 @@ impl Controllers {
             if !selection.includes(name) {
                 continue;
             }
-            let actor = actor::Actor::new(Arc::clone(&registry), name, options.witness.clone());
+            let actor = actor::Actor::new(Arc::clone(&registry), name, options.oversight.clone());
             match name {
                 Name::GarbageCollector => garbage::start(&mut crew, actor, Arc::clone(&tally)),
                 Name::Namespaces => {
@@ -121,7 +122,7 @@ impl Controllers {
             tracing::debug!(controller = %name, "started");
         }
         if let Some(catalogue) = options.catalogue {
-            let actor = actor::Actor::own(registry, Name::Definitions, options.witness);
+            let actor = actor::Actor::own(registry, Name::Definitions, options.oversight);
             definitions::start(&mut crew, actor, catalogue, options.namespace_stall, Arc::clone(&tally));
         }
         Ok(Handle { crew, tally })

@@ -41,7 +41,7 @@ const WORKERS: usize = 8;
 const ROUNDS: usize = 64;
 
 pub fn start(crew: &mut Crew, actor: Actor, stall: Duration, tally: Arc<Tally>) {
-    let feed = Feed::new(Arc::clone(&actor.registry), |r| is_namespace(r) || content::is_content(r));
+    let feed = Feed::new(&actor, |r| is_namespace(r) || content::is_content(r));
     let controller = Controller {
         actor,
         stall,

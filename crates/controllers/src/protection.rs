@@ -27,7 +27,7 @@ pub fn start(crew: &mut Crew, actor: Actor, name: Name, tally: Arc<Tally>) {
         Name::ClassProtection => Protected::Classes,
         _ => Protected::Claims,
     };
-    let feed = Feed::of(Arc::clone(&actor.registry), kind.follows());
+    let feed = Feed::of(&actor, kind.follows());
     crew.hire(Arc::new(Protection { actor, kind, tally, queue: Queue::default() }), feed, WORKERS);
 }
 

@@ -38,13 +38,13 @@ impl Audit {
     }
 
     /// Records what a part of the server did by itself, as far as the policy wants it.
-    pub fn acted(&self, asked: &Attributes<'_>, notes: BTreeMap<&'static str, String>) {
+    pub fn acted(&self, asked: &Attributes<'_>, code: u16, notes: BTreeMap<&'static str, String>) {
         let audit_id = uuid::Uuid::new_v4().to_string();
         let request =
             Request { audit_id: &audit_id, uri: asked.path, received: time::now_micro(), ..Request::default() };
         let Some(mut record) = Record::start(self.policy.evaluate(asked), asked, request) else { return };
         notes.into_iter().for_each(|(key, text)| record.annotate(key, text));
-        record.response(200, None);
+        record.response(code, None);
         if let Some(line) = record.line(Stage::ResponseComplete) {
             self.log.write(line);
         }

@@ -118,9 +118,10 @@ impl Frozen {
         })
     }
 
-    /// Whatever can still be read, and what cannot.
-    pub fn salvage(&self) -> Result<Salvaged> {
-        salvage::salvage(&*self.disk)
+    /// Whatever can still be read, and what cannot. With `unproven` also what can be made out in places that fail their
+    /// checksums: one damaged byte leaves most of such a place as it was.
+    pub fn salvage(&self, unproven: bool) -> Result<Salvaged> {
+        salvage::salvage(&*self.disk, unproven)
     }
 }
 

@@ -106,3 +106,20 @@ impl Kept {
         self.0.lock().iter().map(|state| state.revision).min()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn history_stays_for_who_reads_pages_although_the_state_does_not() {
+        let kept = Kept::default();
+        kept.keep(7, Index::new(), 0);
+        assert!(kept.stale(Kept::WRITTEN).is_empty() && kept.find(7).is_some());
+        let dropped = kept.stale(Kept::WRITTEN + 1);
+        assert_eq!((dropped.len(), kept.find(7), kept.least()), (1, None, Some(7)));
+        // Whoever puts the state together again keeps it for the next page.
+        kept.keep(7, Index::new(), Kept::WRITTEN + 1);
+        assert!(kept.find(7).is_some());
+    }
+}

@@ -1,9 +1,10 @@
 //! What can still be read of a damaged store.
 //!
 //! Owns the reading that goes on behind damage: blocks and batches that hold are taken, those that do not are named, with
-//! the revisions and keys that are concerned as far as they can be told. Nothing that fails its checksum is ever taken,
-//! and nothing on the disk is changed.
+//! the revisions and keys that are concerned as far as they can be told. Nothing that fails its checksum is taken, unless who
+//! asks wants that too: a block that is damaged in one place holds many keys that are not. Nothing on the disk is changed.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use pawl_kv::{Result, Revision};
 
 use crate::disk::{Disk, DiskFile};
 use crate::format::{
-    BatchHeader, BatchKind, BlockHeader, Mark, Operations, SegmentHeader, SnapshotEntry, SnapshotHeader,
+    BatchHeader, BatchKind, BlockHeader, Mark, Operation, Operations, SegmentHeader, SnapshotEntry, SnapshotHeader,
 };
 use crate::frozen::Picture;
 use crate::log::MARK;
@@ -28,6 +29,8 @@ pub struct Salvaged {
     pub lost: Vec<Lost>,
     /// How many blocks and batches were taken.
     pub taken: u64,
+    /// Keys that hold what stood in a place that fails its checksum.
+    pub unproven: BTreeSet<Bytes>,
 }
 
 /// Something that could not be read.
@@ -43,21 +46,32 @@ pub struct Lost {
 /// How many keys are named at one place.
 const NAMED: usize = 20;
 
-pub fn salvage(disk: &dyn Disk) -> Result<Salvaged> {
+/// Reads everything; with `unproven`, what can be made out in places that do not hold as well.
+pub fn salvage(disk: &dyn Disk, unproven: bool) -> Result<Salvaged> {
     let names = disk.list().map_err(|error| unreadable("the data directory", &error))?;
     let mut segments: Vec<u64> = names.iter().filter_map(|name| segment_number(name)).collect();
     segments.sort_unstable();
     let snapshot = names.iter().filter_map(|name| snapshot_revision(name)).max();
-    let mut search = Search { disk, state: State::empty(0), lost: Vec::new(), taken: 0, gaps: Vec::new(), newest: 0 };
+    let mut search = Search {
+        disk,
+        state: State::empty(0),
+        lost: Vec::new(),
+        taken: 0,
+        gaps: Vec::new(),
+        newest: 0,
+        unproven: unproven.then(BTreeSet::new),
+        doubted: 1,
+    };
     if let Some(revision) = snapshot {
         search.snapshot(revision)?;
     }
     let base = snapshot.unwrap_or(State::EMPTY);
     search.state.revision = base;
     search.log(&segments, base, snapshot.is_some())?;
-    let Search { mut state, lost, taken, newest, .. } = search;
-    state.revision = state.revision.max(1);
-    Ok(Salvaged { picture: Picture::of(state.index, state.revision, newest), lost, taken })
+    let Search { mut state, lost, taken, newest, unproven, doubted, .. } = search;
+    state.revision = state.revision.max(doubted);
+    let unproven = unproven.unwrap_or_default();
+    Ok(Salvaged { picture: Picture::of(state.index, state.revision, newest), lost, taken, unproven })
 }
 
 struct Search<'a> {
@@ -69,6 +83,10 @@ struct Search<'a> {
     gaps: Vec<(Bytes, Option<Bytes>)>,
     /// The newest time in the log.
     newest: u64,
+    /// The keys whose value is not proved, where such are wanted.
+    unproven: Option<BTreeSet<Bytes>>,
+    /// The newest revision that any of them may have.
+    doubted: Revision,
 }
 
 impl Search<'_> {
@@ -125,6 +143,9 @@ impl Search<'_> {
                 let keys = found.iter().take(NAMED).map(|(key, _)| text(key)).collect();
                 self.lose(&name, offset, format!("a block of {} keys does not hold", block.count), keys);
                 is_gap = true;
+                for (key, entry) in found {
+                    self.doubt(key, Some(entry), revision);
+                }
             }
             offset += BlockHeader::SIZE as u64 + u64::from(block.length);
         }
@@ -241,6 +262,13 @@ impl Search<'_> {
             if next.is_some() || walk.acknowledged > offset {
                 let keys = header.map_or_else(Vec::new, |header| keys_of(&header, &payload));
                 self.lose(name, offset, "an acknowledged batch does not hold", keys);
+                if let Some(header) = header {
+                    let operations = Operations::new(&header, &payload).map_while(std::result::Result::ok);
+                    for (revision, operation) in (header.first_revision..).zip(operations) {
+                        let key = Bytes::copy_from_slice(operation.key);
+                        self.doubt(key, entry_of(&operation, revision), revision);
+                    }
+                }
             } else if head != [0; BatchHeader::SIZE] {
                 tracing::info!(segment = name, offset, "a write that was never acknowledged is left out");
             }
@@ -266,16 +294,34 @@ impl Search<'_> {
             if revision <= base && is_told(operation.key) {
                 continue;
             }
-            let entry = operation.value.map(|value| Entry {
-                value: Bytes::copy_from_slice(value),
-                create_revision: operation.create_revision,
-                mod_revision: revision,
-                deadline: operation.deadline,
-            });
-            self.state.apply(Bytes::copy_from_slice(operation.key), entry);
+            let key = Bytes::copy_from_slice(operation.key);
+            if let Some(unproven) = &mut self.unproven {
+                unproven.remove(&key);
+            }
+            self.state.apply(key, entry_of(&operation, revision));
             self.state.revision = self.state.revision.max(revision);
         }
     }
+
+    /// Takes what stands in a place that does not hold, where that is wanted and makes sense.
+    fn doubt(&mut self, key: Bytes, entry: Option<Entry>, newest: Revision) {
+        let Some(unproven) = &mut self.unproven else { return };
+        let sane =
+            |entry: &Entry| (1..=entry.mod_revision).contains(&entry.create_revision) && entry.mod_revision <= newest;
+        if key.is_empty() || std::str::from_utf8(&key).is_err() || !entry.as_ref().is_none_or(sane) {
+            return;
+        }
+        unproven.insert(key.clone());
+        self.state.apply(key, entry);
+        self.doubted = self.doubted.max(newest);
+    }
+}
+
+/// What a key holds after an operation.
+fn entry_of(operation: &Operation<'_>, revision: Revision) -> Option<Entry> {
+    let (create_revision, deadline) = (operation.create_revision, operation.deadline);
+    let value = Bytes::copy_from_slice(operation.value?);
+    Some(Entry { value, create_revision, mod_revision: revision, deadline })
 }
 
 /// How a segment is walked over.

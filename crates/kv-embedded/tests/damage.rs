@@ -146,7 +146,7 @@ async fn any_bytes_are_answered() {
                 disk.create(name).unwrap().write_at(&bytes, 0).unwrap();
             }
         }
-        let _ = Frozen::on(Arc::new(disk.clone())).salvage();
+        let _ = Frozen::on(Arc::new(disk.clone())).salvage(true);
         let opened = open(&disk);
         let has_log = disk.list().unwrap().iter().any(|name| name.ends_with(".log") || name.ends_with(".snap"));
         assert!(opened.is_ok() || has_log, "{:?}", opened.err());
@@ -155,10 +155,10 @@ async fn any_bytes_are_answered() {
 }
 
 /// Salvages from a disk on which nothing can be changed.
-fn salvage(disk: &SimulatedDisk) -> Salvaged {
+fn salvage(disk: &SimulatedDisk, unproven: bool) -> Salvaged {
     let moment = Moment { fault: Fault::ReadOnly, after: 0, calls: u64::MAX };
     disk.set_faults(Faults { moment: Some(moment), ..Faults::default() });
-    let salvaged = Frozen::on(Arc::new(disk.clone())).salvage().unwrap();
+    let salvaged = Frozen::on(Arc::new(disk.clone())).salvage(unproven).unwrap();
     disk.set_faults(Faults::default());
     salvaged
 }
@@ -185,7 +185,7 @@ fn judge(salvaged: &Salvaged, ledger: &Ledger, damaged: &str) {
 async fn a_whole_store_is_salvaged_whole() {
     cases(15, async |mut rng, _| {
         let (disk, ledger) = used(&mut rng).await;
-        let salvaged = salvage(&disk);
+        let salvaged = salvage(&disk, false);
         assert!(salvaged.is_whole(), "{:?}", salvaged.lost);
         assert_eq!(found(&salvaged), ledger.newest());
         let store = open(&disk).unwrap();
@@ -205,16 +205,23 @@ async fn what_a_flipped_bit_leaves_is_salvaged_and_the_rest_is_named() {
             let Damage { name, offset, .. } = some_byte(&disk, &mut rng);
             let bit = rng.u32(0..8);
             disk.flip(&name, offset, bit);
-            let salvaged = salvage(&disk);
+            let salvaged = salvage(&disk, false);
             let damaged = format!("byte {offset} of {name}: {:?}", salvaged.lost);
             judge(&salvaged, &ledger, &damaged);
             // One place is damaged, and nothing beyond it is given up: the file is named.
             assert!(salvaged.lost.iter().any(|lost| lost.file == name), "{damaged}");
             let refused = Frozen::on(Arc::new(disk.clone())).picture();
             assert!(refused.is_err() || name == MARK, "{damaged}");
+            // Who wants what is not proved gets it, and is told which keys these are.
+            let more = salvage(&disk, true);
+            assert_eq!(more.lost, salvaged.lost);
+            for KeyValue { key, value, mod_revision, .. } in found(&more).values() {
+                let known = ledger.knows(*mod_revision, key, value);
+                assert!(known || more.unproven.contains(key), "{key:?} is not proved, and nobody says so: {damaged}");
+            }
             disk.flip(&name, offset, bit);
         }
-        assert_eq!(found(&salvage(&disk)), ledger.newest());
+        assert_eq!(found(&salvage(&disk, false)), ledger.newest());
     })
     .await;
 }
@@ -230,10 +237,31 @@ async fn what_missing_files_leave_is_salvaged_and_the_gap_is_named() {
     assert!(segments.len() > 3);
     for missing in segments {
         disk.rename(&missing, "aside").unwrap();
-        let salvaged = salvage(&disk);
+        let salvaged = salvage(&disk, false);
         let gap = salvaged.lost.iter().any(|lost| lost.what.contains("the writes of the revisions"));
         assert!(gap, "without {missing}: {:?}", salvaged.lost);
         judge(&salvaged, &ledger, &missing);
         disk.rename("aside", &missing).unwrap();
     }
+}
+
+/// A restored store is one block or a few: a flipped bit in one of them takes many keys with it that are whole.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_proved_is_most_of_a_damaged_block() {
+    let place = tempfile::tempdir().unwrap();
+    let mut fresh = pawl_kv_embedded::Fresh::create(place.path()).unwrap();
+    for number in 0..200_u64 {
+        fresh.push(format!("/k/{number:03}").as_bytes(), &[b'x'; 500], (number + 2, number + 2), None).unwrap();
+    }
+    fresh.finish(1000).unwrap();
+    let file = place.path().join("00000000000000001000.snap");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    let proved = Frozen::open(place.path()).unwrap().salvage(false).unwrap();
+    assert_eq!((proved.picture.len(), proved.unproven.len(), proved.lost.len()), (0, 0, 1));
+    let all = Frozen::open(place.path()).unwrap().salvage(true).unwrap();
+    let as_they_were = all.picture.items().filter(|item| *item.value == [b'x'; 500]).count();
+    assert!(as_they_were >= 199 && all.unproven.len() >= 199, "{as_they_were}");
 }

@@ -35,6 +35,11 @@ impl Names {
         }
     }
 
+    /// Whether a key of etcd looks like one of this side and is somebody else's.
+    pub fn is_foreign(&self, key: &Bytes) -> bool {
+        self.there.as_ref().is_some_and(|there| key.starts_with(HERE) && !key.starts_with(there))
+    }
+
     /// A range as etcd wants it: `start <= key < end`, where an empty end is none.
     pub fn range(&self, start: &Bytes, end: &Bytes) -> (Bytes, Bytes) {
         let key = if start.is_empty() { EDGE } else { self.there(start) };
@@ -100,6 +105,12 @@ mod tests {
             assert_eq!(names.prefix(&bytes("/registry/")), (bytes("/other/place/"), bytes("/other/place0")));
             assert_eq!(names.range(&bytes("/registry/"), &bytes("/registry0")), names.prefix(&bytes("/registry/")));
         }
+        let names = Names::under("/other");
+        assert!(names.is_foreign(&bytes("/registry/pods/a/b")));
+        assert!(!names.is_foreign(&bytes("/other/pods/a/b")));
+        let below = Names::under("/registry/mine");
+        assert!(below.is_foreign(&bytes("/registry/pods/a/b")) && !below.is_foreign(&bytes("/registry/mine/pods/a/b")));
+        assert!(!Names::under("/registry").is_foreign(&bytes("/registry/pods/a/b")));
         assert_eq!(Names::under("/registry").there(&bytes("/registry/a")), bytes("/registry/a"));
     }
 }

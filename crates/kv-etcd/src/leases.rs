@@ -4,9 +4,12 @@
 //! within that time need none of their own: what expires may stay for up to a twentieth of its time longer, and at most
 //! a minute. These numbers are kube-apiserver's.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
+
+use crate::Observer;
 
 /// How long after its grant a lease takes in more keys.
 const LONGEST_SHARING: u64 = 60;
@@ -14,8 +17,10 @@ const SHARING_DIVISOR: u64 = 20;
 /// Everything of a lease ends in one transaction.
 const MOST_KEYS: u32 = 1000;
 
-#[derive(Default)]
-pub struct Leases(Mutex<Option<Lease>>);
+pub struct Leases {
+    last: Mutex<Option<Lease>>,
+    observer: Option<Arc<dyn Observer>>,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Lease {
@@ -25,24 +30,31 @@ struct Lease {
 }
 
 impl Leases {
+    pub fn new(observer: Option<Arc<dyn Observer>>) -> Self {
+        Self { last: Mutex::default(), observer }
+    }
+
     /// A lease for a key that is to live so long; `grant` asks for one of so many seconds.
     pub async fn find<E>(&self, ttl: Duration, grant: impl AsyncFnOnce(i64) -> Result<i64, E>) -> Result<i64, E> {
         let (now, seconds) = (Instant::now(), whole_seconds(ttl));
         let sharing = (seconds / SHARING_DIVISOR).min(LONGEST_SHARING);
-        let mut last = self.0.lock().await;
+        let mut last = self.last.lock().await;
         if let Some(lease) = last.as_mut().filter(|lease| lease.fits(now, seconds, sharing)) {
             lease.keys += 1;
             return Ok(lease.id);
         }
         let lives = seconds.saturating_add(sharing);
         let id = grant(i64::try_from(lives).unwrap_or(i64::MAX)).await?;
+        if let (Some(observer), Some(full)) = (&self.observer, *last) {
+            observer.leased(full.keys);
+        }
         *last = now.checked_add(Duration::from_secs(lives)).map(|ends| Lease { id, ends, keys: 1 });
         Ok(id)
     }
 
     /// A lease that etcd does not know any more takes in nothing.
     pub async fn forget(&self, id: i64) {
-        let mut last = self.0.lock().await;
+        let mut last = self.last.lock().await;
         if last.is_some_and(|lease| lease.id == id) {
             *last = None;
         }
@@ -70,7 +82,7 @@ mod tests {
 
     #[tokio::test]
     async fn keys_of_about_the_same_time_share_a_lease() {
-        let (leases, granted, lives) = (Leases::default(), AtomicI64::new(0), AtomicI64::new(0));
+        let (leases, granted, lives) = (Leases::new(None), AtomicI64::new(0), AtomicI64::new(0));
         let find = async |seconds| {
             let grant = async |ttl| {
                 lives.store(ttl, Ordering::Relaxed);

@@ -8,9 +8,11 @@ mod compaction;
 mod faults;
 mod keys;
 mod leases;
+mod lifetimes;
 mod members;
 mod messages;
 mod newest;
+mod observer;
 mod probe;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -18,7 +20,7 @@ mod tls;
 mod watch;
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -39,11 +41,12 @@ use messages::{
     TxnResponse,
 };
 use newest::Newest;
+pub use observer::Observer;
 pub use tls::Files;
 use tls::Place;
 
 /// How a cluster is found and used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// URLs of members.
     pub servers: Vec<String>,
@@ -54,6 +57,7 @@ pub struct Options {
     pub compaction: Option<Duration>,
     /// How long the cluster may take to say that it is well.
     pub health_patience: Duration,
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 impl Default for Options {
@@ -64,6 +68,7 @@ impl Default for Options {
             prefix: "/registry".to_owned(),
             compaction: None,
             health_patience: Duration::from_secs(2),
+            observer: None,
         }
     }
 }
@@ -90,6 +95,7 @@ struct Shared {
     /// Why the cluster is not the one it was.
     broken: OnceLock<String>,
     health: RwLock<Result<()>>,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 impl Store {
@@ -104,12 +110,13 @@ impl Store {
         let shared = Arc::new(Shared {
             members: Members::new(places, options.files.clone()),
             names: Names::under(&options.prefix),
-            leases: Leases::default(),
+            leases: Leases::new(options.observer.clone()),
             asked: Newest::default(),
             newest: channel::Sender::new(0),
             cluster: OnceLock::new(),
             broken: OnceLock::new(),
             health: RwLock::new(Ok(())),
+            observer: options.observer.clone(),
         });
         probe::wait_for(&shared).await?;
         let mut tasks = vec![tokio::spawn(probe::run(Arc::clone(&shared), options.health_patience))];
@@ -128,6 +135,20 @@ impl Shared {
     /// Whether the cluster is still the one it was.
     fn intact(&self) -> Result<()> {
         self.broken.get().map_or(Ok(()), |why| Err(Error::Corrupt(why.clone())))
+    }
+
+    /// Does something about a key, and tells who counts.
+    async fn observed<T>(
+        &self,
+        operation: &'static str,
+        key: &Bytes,
+        call: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let Some(observer) = &self.observer else { return call.await };
+        let began = Instant::now();
+        let answer = call.await;
+        observer.asked(operation, key, began.elapsed(), answer.is_err());
+        answer
     }
 
     /// Asks something that changes nothing.
@@ -252,9 +273,30 @@ impl Shared {
         })
     }
 
+    async fn page(&self, request: RangeRequest) -> Result<Range> {
+        let (key, range_end) = self.names.range(&request.start, &request.end);
+        let limit = i64::try_from(request.limit).unwrap_or(i64::MAX);
+        let at = signed(request.revision.unwrap_or_default());
+        let question = messages::RangeRequest { key, range_end, limit, revision: at, ..Default::default() };
+        let answer = match (self.range(question).await, request.revision) {
+            (Ok(answer), _) => answer,
+            (Err(status), Some(requested)) => return Err(self.past_error(requested, &status).await),
+            (Err(status), None) => return Err(faults::of_read(&status)),
+        };
+        let newest = answer.header.map_or(0, |header| revision(header.revision));
+        let left = usize::try_from(answer.count).unwrap_or_default().saturating_sub(answer.kvs.len());
+        Ok(Range {
+            revision: request.revision.unwrap_or(newest),
+            items: answer.kvs.into_iter().map(|kv| key_value(&self.names, kv)).collect(),
+            more: answer.more,
+            remaining: request.count.then_some(left),
+        })
+    }
+
     async fn get(&self, key: &Bytes) -> Result<Option<KeyValue>> {
         let question = messages::RangeRequest { key: self.names.there(key), ..Default::default() };
-        let answer = self.range(question).await.map_err(|status| faults::of_read(&status))?;
+        let answer: std::result::Result<RangeResponse, Status> = self.read(messages::RANGE, question, PATIENCE).await;
+        let answer = answer.map_err(|status| faults::of_read(&status))?;
         Ok(answer.kvs.into_iter().next().map(|kv| key_value(&self.names, kv)))
     }
 }
@@ -311,35 +353,28 @@ impl Kv for Store {
     fn get(&self, key: Bytes) -> BoxFuture<'_, Result<Option<KeyValue>>> {
         Box::pin(async move {
             self.shared.intact()?;
-            self.shared.get(&key).await
+            self.shared.observed("get", &key, self.shared.get(&key)).await
         })
     }
 
     fn range(&self, request: RangeRequest) -> BoxFuture<'_, Result<Range>> {
         Box::pin(async move {
             self.shared.intact()?;
-            let (key, range_end) = self.shared.names.range(&request.start, &request.end);
-            let limit = i64::try_from(request.limit).unwrap_or(i64::MAX);
-            let at = signed(request.revision.unwrap_or_default());
-            let question = messages::RangeRequest { key, range_end, limit, revision: at, count_only: false };
-            let answer = match (self.shared.range(question).await, request.revision) {
-                (Ok(answer), _) => answer,
-                (Err(status), Some(requested)) => return Err(self.shared.past_error(requested, &status).await),
-                (Err(status), None) => return Err(faults::of_read(&status)),
-            };
-            let newest = answer.header.map_or(0, |header| revision(header.revision));
-            let left = usize::try_from(answer.count).unwrap_or_default().saturating_sub(answer.kvs.len());
-            Ok(Range {
-                revision: request.revision.unwrap_or(newest),
-                items: answer.kvs.into_iter().map(|kv| key_value(&self.shared.names, kv)).collect(),
-                more: answer.more,
-                remaining: request.count.then_some(left),
-            })
+            let key = request.start.clone();
+            self.shared.observed("list", &key, self.shared.page(request)).await
         })
     }
 
     fn write(&self, write: Write) -> BoxFuture<'_, Result<Outcome>> {
-        Box::pin(self.shared.write(write))
+        let operation = match (&write.change, write.expect) {
+            (Change::Delete, _) => "delete",
+            (Change::Put { .. }, Expect::Absent) => "create",
+            (Change::Put { .. }, Expect::Revision(_)) => "update",
+        };
+        Box::pin(async move {
+            let key = write.key.clone();
+            self.shared.observed(operation, &key, self.shared.write(write)).await
+        })
     }
 
     fn watch(&self, prefix: Bytes, after: Revision) -> BoxFuture<'_, Result<Watch>> {
@@ -375,6 +410,11 @@ impl Kv for Store {
                 Err(status) => Err(self.shared.past_error(revision, &status).await),
             }
         })
+    }
+
+    fn time_left(&self, items: &[KeyValue], revision: Revision) -> BoxFuture<'_, Result<Vec<Option<Duration>>>> {
+        let items = items.to_vec();
+        Box::pin(async move { lifetimes::left(&self.shared, &items, revision).await })
     }
 
     fn is_shared(&self) -> bool {

@@ -10,6 +10,7 @@ pub const TXN: &str = "/etcdserverpb.KV/Txn";
 pub const COMPACT: &str = "/etcdserverpb.KV/Compact";
 pub const WATCH: &str = "/etcdserverpb.Watch/Watch";
 pub const LEASE_GRANT: &str = "/etcdserverpb.Lease/LeaseGrant";
+pub const LEASE_TIME_TO_LIVE: &str = "/etcdserverpb.Lease/LeaseTimeToLive";
 pub const STATUS: &str = "/etcdserverpb.Maintenance/Status";
 
 /// What every answer begins with.
@@ -34,7 +35,15 @@ macro_rules! answers {
     })+ };
 }
 
-answers!(RangeResponse, TxnResponse, CompactionResponse, WatchResponse, LeaseGrantResponse, StatusResponse);
+answers!(
+    RangeResponse,
+    TxnResponse,
+    CompactionResponse,
+    WatchResponse,
+    LeaseGrantResponse,
+    LeaseTimeToLiveResponse,
+    StatusResponse
+);
 
 #[derive(Clone, PartialEq, Message)]
 pub struct KeyValue {
@@ -49,6 +58,9 @@ pub struct KeyValue {
     pub version: i64,
     #[prost(bytes = "bytes", tag = "5")]
     pub value: Bytes,
+    /// 0 for keys that live forever.
+    #[prost(int64, tag = "6")]
+    pub lease: i64,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -61,6 +73,8 @@ pub struct RangeRequest {
     pub limit: i64,
     #[prost(int64, tag = "4")]
     pub revision: i64,
+    #[prost(bool, tag = "8")]
+    pub keys_only: bool,
     #[prost(bool, tag = "9")]
     pub count_only: bool,
 }
@@ -266,6 +280,21 @@ pub struct LeaseGrantResponse {
     pub header: Option<Header>,
     #[prost(int64, tag = "2")]
     pub id: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct LeaseTimeToLiveRequest {
+    #[prost(int64, tag = "1")]
+    pub id: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct LeaseTimeToLiveResponse {
+    #[prost(message, optional, tag = "1")]
+    pub header: Option<Header>,
+    /// In seconds; -1 for one that has ended.
+    #[prost(int64, tag = "3")]
+    pub ttl: i64,
 }
 
 #[derive(Clone, PartialEq, Message)]

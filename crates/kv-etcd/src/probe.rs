@@ -28,7 +28,12 @@ pub async fn wait_for(shared: &Shared) -> Result<()> {
 /// Keeps an eye on the cluster for as long as it is polled.
 pub async fn run(shared: Arc<Shared>, patience: Duration) {
     loop {
-        let late = || Err(Error::Unavailable("etcd did not answer in time".to_owned()));
+        let seat = shared.members.seat();
+        let late = || {
+            // Another member may be better.
+            shared.members.turn_from(seat);
+            Err(Error::Unavailable("etcd did not answer in time".to_owned()))
+        };
         let health = tokio::time::timeout(patience, look(&shared)).await.unwrap_or_else(|_| late());
         if let Err(why) = &health {
             let known = shared.health.read().is_err();

@@ -125,7 +125,7 @@ impl Cursor {
         let Some(kv) = event.kv else { return Ok(None) };
         let key = self.shared.names.here(&kv.key);
         let at = revision(kv.mod_revision);
-        if !key.starts_with(&self.prefix) || at <= self.through {
+        if !key.starts_with(&self.prefix) || at <= self.through || self.shared.names.is_foreign(&kv.key) {
             return Ok(None);
         }
         let deleted = event.kind == EventKind::Delete as i32;

@@ -144,6 +144,32 @@ async fn history_is_forgotten_by_one_of_several() {
     assert!(one.get("/a".into()).await.unwrap().is_some());
 }
 
+/// Several clusters of servers may share an etcd, each below a prefix of its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_below_another_prefix_is_somebody_elses() {
+    let etcd = Etcd::start().expect("an etcd on the path");
+    let usual = etcd.store().await.unwrap();
+    let other = Store::open(Options { prefix: "/other".to_owned(), ..etcd.options() }).await.unwrap();
+    let begin = other.revision().await.unwrap();
+    let mut watch = other.watch("/registry/".into(), begin).await.unwrap();
+    usual.write(put("/registry/pods/a", "usual")).await.unwrap();
+    other.write(put("/registry/pods/a", "other")).await.unwrap();
+    assert_eq!(usual.get("/other/pods/a".into()).await.unwrap().unwrap().value, "other");
+    assert_eq!(other.get("/registry/pods/a".into()).await.unwrap().unwrap().value, "other");
+    let all = pawl_kv::RangeRequest { start: "/registry/".into(), end: "/registry0".into(), ..Default::default() };
+    let items = other.range(all).await.unwrap().items;
+    assert_eq!(
+        items.iter().map(|item| (&item.key[..], &item.value[..])).collect::<Vec<_>>(),
+        [(&b"/registry/pods/a"[..], &b"other"[..])]
+    );
+    let told = loop {
+        if let WatchMessage::Events(events) = watch.next().await.unwrap().unwrap() {
+            break events;
+        }
+    };
+    assert_eq!(told.iter().map(|event| event.value.clone().unwrap()).collect::<Vec<_>>(), ["other"]);
+}
+
 #[tokio::test]
 async fn certificates_are_asked_for_and_read_anew() {
     let directory = tempfile::tempdir().unwrap();

@@ -104,3 +104,23 @@ impl Served {
         self.stored.messages.get_or_make(readable.value(), entry.revision, keep, encode)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// What kube-apiserver stores lacks what it fills in when it reads; some of it is stored in an older version.
+    #[test]
+    fn what_another_server_stored_is_completed() {
+        let claim =
+            json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "a"}, "status": {}});
+        let read = unpack(&message(&claim).unwrap()).unwrap();
+        assert_eq!(read["status"]["phase"], "Pending");
+        let policy = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicy", "metadata": {"name": "a"}});
+        let envelope = message(&policy).unwrap();
+        let opened = pawl_protobuf::open(&envelope).unwrap();
+        let older = seal("admissionregistration.k8s.io/v1beta1", opened.kind, opened.raw);
+        assert_eq!(unpack(&older).unwrap()["apiVersion"], "admissionregistration.k8s.io/v1");
+    }
+}

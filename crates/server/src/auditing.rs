@@ -23,7 +23,7 @@ pub fn build(settings: &Settings) -> Result<Option<Arc<Audit>>, Error> {
     Ok(Some(Arc::new(Audit { policy, log })))
 }
 
-/// Records what controllers do where it needs to be known: they are no requests, and have no trail of their own yet.
+/// Records what controllers write.
 pub struct Recorder(pub Arc<Audit>);
 
 impl std::fmt::Debug for Recorder {
@@ -33,18 +33,19 @@ impl std::fmt::Debug for Recorder {
 }
 
 impl Witness for Recorder {
-    fn deleted(&self, act: &Act<'_>) {
-        let facts = &act.served.resource.facts;
-        let root = if facts.group.is_empty() { "/api".to_owned() } else { format!("/apis/{}", facts.group) };
-        let path = format!("{root}/{}/namespaces/{}/{}/{}", facts.version, act.namespace, facts.plural, act.name);
-        let asked = Attributes {
-            api_version: &facts.version,
-            namespace: act.namespace,
-            name: act.name,
-            path: &path,
-            ..Attributes::resource(act.user, "delete", &facts.group, &facts.plural)
+    fn wrote(&self, act: &Act<'_>) {
+        let asked = &act.asked;
+        let mut path = match asked.api_group {
+            "" => format!("/api/{}", asked.api_version),
+            group => format!("/apis/{group}/{}", asked.api_version),
         };
-        self.0.acted(&asked, act.notes.clone());
+        if !asked.namespace.is_empty() {
+            path.extend(["/namespaces/", asked.namespace]);
+        }
+        for part in [asked.resource, asked.name, asked.subresource].into_iter().filter(|part| !part.is_empty()) {
+            path.extend(["/", part]);
+        }
+        self.0.acted(&Attributes { path: &path, ..*asked }, act.code, act.notes.clone());
     }
 }
 

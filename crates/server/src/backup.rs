@@ -15,6 +15,7 @@ mod verifying;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pawl_kv_embedded::{Frozen, Item, Picture};
 use pawl_snapshot::{Decoder, Fault, Head, Record};
@@ -93,8 +94,12 @@ fn record(item: Item) -> Record {
     Record { key, value, create_revision, mod_revision, time_left }
 }
 
-/// Now, in milliseconds since the Unix epoch.
-fn now() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+/// Since the Unix epoch, by the clock of this machine.
+fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// The same, as snapshots note it.
+fn milliseconds() -> u64 {
+    u64::try_from(now().as_millis()).unwrap_or(u64::MAX)
 }

@@ -4,6 +4,7 @@
 //! custom resources by itself, because each must answer for them, and each is listed as a server.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pawl_controllers::{Controllers, Handle, Leadership, Options};
 use pawl_http::Api;
@@ -12,6 +13,9 @@ use pawl_registry::Registry;
 use crate::bootstrap::Places;
 use crate::endpoints::Listing;
 use crate::{Error, Settings, run};
+
+/// How long a server takes to leave in order. The Lease of one that does not runs out after as long.
+const FAREWELL: Duration = Duration::from_secs(15);
 
 pub struct Company {
     /// What runs on every server.
@@ -58,15 +62,20 @@ impl Company {
         }
     }
 
-    /// Ends everything; another server takes over at once.
+    /// Ends everything; another server takes over at once, unless the store is away: then it learns it by itself.
     pub async fn stop(self) {
-        if let Some(listing) = self.listing {
-            listing.stop().await;
+        let farewell = async {
+            if let Some(listing) = self.listing {
+                listing.stop().await;
+            }
+            if let Some(leadership) = self.leadership {
+                leadership.stop().await;
+            }
+            self.own.stop().await;
+        };
+        if tokio::time::timeout(FAREWELL, farewell).await.is_err() {
+            tracing::warn!("the store did not answer: this server ends without telling the others");
         }
-        if let Some(leadership) = self.leadership {
-            leadership.stop().await;
-        }
-        self.own.stop().await;
     }
 }
 

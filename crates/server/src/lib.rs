@@ -15,6 +15,7 @@ mod documents;
 mod encryption;
 mod endpoints;
 mod error;
+mod etcd_metrics;
 pub mod flags;
 pub mod gates;
 mod guard;
@@ -37,6 +38,7 @@ pub use backup::{
     save, shown_time, shown_uid, verify,
 };
 pub use error::Error;
+pub use pawl_kv_etcd::Files as EtcdFiles;
 pub use pawl_meta::nearest::nearest;
 pub use run::{Running, serve, start, version};
 pub use settings::Settings;

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pawl_auth::Authorizer;
 use pawl_auth::authn::Authorities;
 use pawl_auth::modes::Chain;
 use pawl_auth::rbac::Index;
-use pawl_controllers::{Catalogue, Witness};
+use pawl_controllers::{Catalogue, Oversight, Witness};
 use pawl_custom::AtRest;
 use pawl_http::{Api, ApiSettings, Health, Limits, Server, ServerOptions};
 use pawl_kv::{Kv, Revision};
@@ -64,7 +65,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let encryption = encryption::start(&settings, &metrics).await?;
     let seed = settings.seed.iter().map(|path| seed::read(path)).collect::<Result<Vec<_>, _>>()?.concat();
     let (listener, local) = listen(&mut settings).await?;
-    let store::Chosen { kv: store, ephemeral, lock } = store::choose(&mut settings).await?;
+    let store::Chosen { kv: store, ephemeral, lock } = store::choose(&mut settings, &metrics).await?;
     #[cfg(feature = "raw-store")]
     crate::raw_store::open(&store).await?;
     // Only the owner of the store makes certificates: a second server on the same directory has been refused by now.
@@ -72,6 +73,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let identity = certificates::prepare(&settings)?;
     let index = Arc::new(Index::new());
     let authorizers = access::chain(&settings, Arc::clone(&index))?;
+    let overseer = Arc::clone(&authorizers) as Arc<dyn Authorizer + Send + Sync>;
     let registry_settings = registry_settings(&settings, &authorizers)?;
     let builtin = pawl_kinds::load().map_err(|broken| Error::Start(broken.to_string()))?;
     let ratcheting = settings.gates.enabled("CRDValidationRatcheting");
@@ -115,7 +117,8 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     measure(&api, pawl_custom::metrics::collectors());
     measure(&api, registry.collectors());
     let root_ca = Some(identity.serving_roots.clone());
-    let options = pawl_controllers::Options { witness, root_ca, catalogue: Some(catalogue), ..Default::default() };
+    let oversight = Oversight { authorizer: Some(overseer), witness };
+    let options = pawl_controllers::Options { oversight, root_ca, catalogue: Some(catalogue), ..Default::default() };
     let mut company = Company::start(&registry, &settings, options, &api)?;
     seed::apply(&registry, &seed).await?;
     if let Some(path) = &settings.write_kubeconfig {

@@ -300,6 +300,7 @@ fn etcd(given: &Given) -> Result<Option<pawl_kv_etcd::Options>, Error> {
         prefix: given.value("etcd-prefix").to_owned(),
         compaction: (!every.is_zero()).then_some(every),
         health_patience: patience,
+        observer: None,
     }))
 }
 

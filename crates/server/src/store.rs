@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use pawl_kv::Kv;
 
+use crate::etcd_metrics::EtcdMetrics;
 use crate::{Error, Settings, backup, guard, stand_in};
 
 /// A store, and what is kept for as long as it is used.
@@ -22,7 +23,7 @@ pub struct Chosen {
 
 /// Settles where everything is kept (in an etcd cluster, in the directory of a stand-in for one, in one that goes with the
 /// server, or where the settings say) and opens it.
-pub async fn choose(settings: &mut Settings) -> Result<Chosen, Error> {
+pub async fn choose(settings: &mut Settings, metrics: &prometheus::Registry) -> Result<Chosen, Error> {
     if let Some(etcd) = settings.etcd.take() {
         let asked = futures::future::join_all(etcd.servers.iter().map(|url| stand_in::ask(url))).await;
         match asked.into_iter().flatten().next() {
@@ -30,7 +31,10 @@ pub async fn choose(settings: &mut Settings) -> Result<Chosen, Error> {
                 settings.sync &= found.sync;
                 settings.move_to(found.directory.join("pawl"));
             }
-            None => return on_etcd(settings, etcd).await,
+            None => {
+                let observer = EtcdMetrics::register(metrics).map_err(|why| Error::Start(why.to_string()))?;
+                return on_etcd(settings, pawl_kv_etcd::Options { observer: Some(observer), ..etcd }).await;
+            }
         }
     }
     let ephemeral = if settings.ephemeral { Some(move_to_temporary(settings)?) } else { None };

@@ -1,9 +1,10 @@
 //! `pawl migrate`: from one store into another.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use pawl_server::Migrated;
 use pawl_server::flags::{Flag, Given, used};
+use pawl_server::{EtcdFiles, Migrated};
 
 use super::progress::{Bar, size};
 use crate::{runtime, say};
@@ -11,7 +12,16 @@ use crate::{runtime, say};
 pub const FLAGS: &[Flag] = &[
     used("from", "", "a data directory that no server has open, or etcd://HOST:PORT[/PREFIX]"),
     used("to", "", "a data directory without a store, or an empty etcd://HOST:PORT[/PREFIX]"),
+    used("etcd-cafile", "", "who signs the certificates of etcd"),
+    used("etcd-certfile", "", "the certificate that is shown to etcd"),
+    used("etcd-keyfile", "", "the key of --etcd-certfile"),
 ];
+
+/// What proves etcd and us to each other.
+pub fn etcd_files(given: &Given) -> EtcdFiles {
+    let file = |name| Some(given.value(name)).filter(|path| !path.is_empty()).map(PathBuf::from);
+    EtcdFiles { authorities: file("etcd-cafile"), certificate: file("etcd-certfile"), key: file("etcd-keyfile") }
+}
 
 pub const MORE: &str = "\
 Keys and values are compared at the end. A data directory keeps every revision; etcd gives its own. What was interrupted
@@ -20,9 +30,10 @@ on the way into etcd goes on when it is run again. Exit codes: 0 done, 1 refused
 
 pub fn run(given: Given) -> Result<ExitCode, String> {
     given.only_flags()?;
+    let files = etcd_files(&given);
     let mut bar = Bar::new("migrating");
     let mut progress = |done, of| bar.at(done, of);
-    let migrated = pawl_server::migrate(given.value("from"), given.value("to"), &mut progress);
+    let migrated = pawl_server::migrate(given.value("from"), given.value("to"), &files, &mut progress);
     let migrated = runtime::start()?.block_on(migrated)?;
     drop(bar);
     Ok(say(&told("migrated", &migrated)))

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use pawl_server::flags::{Flag, Given, used};
+use pawl_server::flags::{Flag, Given, switch, used};
 use pawl_server::{Inspection, Salvage, Source, Verified};
 
 use super::progress::{Bar, size};
@@ -14,12 +14,16 @@ pub const FLAGS: &[Flag] = &[
     used("data-dir", "./pawl-data", "where the server keeps everything; where 'restore' makes a store"),
     used("kubeconfig", "", "how the server is asked (default: admin.kubeconfig in the data directory)"),
     used("encryption-provider-config", "", "for 'verify': the keys to open sealed values with"),
+    used("etcd-cafile", "", "for 'restore' into etcd: who signs its certificates"),
+    used("etcd-certfile", "", "the certificate that is shown to etcd"),
+    used("etcd-keyfile", "", "the key of --etcd-certfile"),
     used("to", "", "for 'salvage': a new file, or a new data directory (ends with /); for 'restore': etcd://HOST:PORT"),
+    switch("unproven", "false", "for 'salvage': take also what can be read in places that fail their checksums"),
 ];
 
 pub const MORE: &str = "\
 save     asks the server if one runs, else reads the files; sealed values stay sealed, the file is as secret as the store
-restore  makes the store of a data directory that has none, a trillion revisions above what the snapshot has seen
+restore  makes the store of a data directory that has none, at a revision above all that clients may have seen
 inspect  counts and sizes by resource, the largest objects, the revision, the history; PATH is a file or a directory
 verify   every checksum, and every object is read; PATH is a file or a directory
 salvage  what can still be read of a damaged store, and what cannot; the source is not touched
@@ -69,9 +73,10 @@ fn save(given: &Given, file: &Path) -> Result<ExitCode, String> {
 
 fn restore(given: &Given, file: &Path) -> Result<ExitCode, String> {
     if let Some(to) = given.get("to") {
+        let files = super::migrate::etcd_files(given);
         let mut bar = Bar::new("restoring");
         let mut progress = |done, of| bar.at(done, of);
-        let restored = runtime::start()?.block_on(pawl_server::restore_into(file, to, &mut progress))?;
+        let restored = runtime::start()?.block_on(pawl_server::restore_into(file, to, &files, &mut progress))?;
         drop(bar);
         return Ok(say(&super::migrate::told("restored", &restored)));
     }
@@ -174,8 +179,10 @@ fn verified(found: &Verified) -> String {
 
 fn salvage(given: &Given, directory: &Path) -> Result<ExitCode, String> {
     let to = path(given, "to").ok_or("--to=PATH says where what can be read goes: a new file, or a new directory")?;
+    let unproven = given.switch("unproven")?;
     let mut bar = Bar::new("salvaging");
-    let done = pawl_server::salvage(directory, &to, &mut |done, of| bar.at(done, of))?;
+    let mut progress = |done, of| bar.at(done, of);
+    let done = runtime::start()?.block_on(pawl_server::salvage(directory, &to, unproven, &mut progress))?;
     drop(bar);
     say(&salvaged(&done, &to));
     Ok(if done.lost.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(DAMAGE) })
@@ -189,13 +196,19 @@ fn salvaged(done: &Salvage, to: &Path) -> String {
             let _ = writeln!(out, "  {key}");
         }
     }
+    for key in &done.unproven {
+        let _ = writeln!(out, "NOT PROVED: {key}");
+    }
     let _ = writeln!(out, "{} keys are in {}, as of revision {}", done.records, to.display(), done.revision);
     if let Some(revision) = done.restored {
         let _ = writeln!(out, "the new store goes on at revision {revision}");
     }
-    out.push_str(match done.lost.is_empty() {
-        true => "nothing is lost\n",
-        false => "what was written in places that are lost is as it was before, or gone; nothing was made up\n",
+    out.push_str(match (done.lost.is_empty(), done.unproven.is_empty()) {
+        (true, _) => "nothing is lost\n",
+        (false, true) => "what was written in places that are lost is as it was before, or gone; nothing was made up\n",
+        (false, false) => {
+            "what is not proved stood in places that fail their checksums: look at it before you use it\n"
+        }
     });
     out
 }

@@ -25,6 +25,7 @@ where
     Subject(make().await).a_watch_continues_where_it_is_told_to().await.map_err(named("continuation"))?;
     Subject(make().await).a_waiting_watch_is_woken().await.map_err(named("wake"))?;
     Subject(make().await).keys_expire().await.map_err(named("expiry"))?;
+    Subject(make().await).it_is_known_how_long_keys_live().await.map_err(named("time left"))?;
     Subject(make().await).a_put_without_time_to_live_stays().await.map_err(named("stay"))?;
     Subject(make().await).compaction_is_allowed_to_repeat().await.map_err(named("compaction"))
 }
@@ -276,6 +277,27 @@ impl Subject {
         ensure!(deletion == Some((written + 1, None)), "a key that expires is deleted: {:?}", delivered.events);
         let held = self.0.get(bytes("/ttl")).await;
         ensure!(held == Ok(None), "an expired key holds {held:?}");
+        Ok(())
+    }
+
+    /// Of every key of a page; those that live forever have no end.
+    async fn it_is_known_how_long_keys_live(&self) -> Check {
+        const LIVES: Duration = Duration::from_secs(1000);
+        for (key, ttl) in
+            [("/registry/a", None), ("/registry/b", Some(LIVES)), ("/registry/c", None), ("/registry/d", Some(LIVES))]
+        {
+            let change = Change::Put { value: bytes("x"), ttl };
+            self.applied(Write::new(bytes(key), Expect::Absent, change)).await?;
+        }
+        let range = self.0.range(RangeRequest { start: bytes("/registry/"), ..RangeRequest::default() }).await;
+        let range = range.map_err(|error| error.to_string())?;
+        let left = self.0.time_left(&range.items, range.revision).await.map_err(|error| error.to_string())?;
+        let lives = |left: &Option<Duration>| left.is_some_and(|left| left <= LIVES * 2 && left > LIVES / 2);
+        let found: Vec<bool> = left.iter().map(lives).collect();
+        ensure!(found == [false, true, false, true], "{left:?}");
+        ensure!(left.first() == Some(&None) && left.get(2) == Some(&None), "{left:?}");
+        let none = self.0.time_left(&[], range.revision).await;
+        ensure!(none == Ok(Vec::new()), "of no keys: {none:?}");
         Ok(())
     }
 

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use pawl_kv::{Change, Error, Expect, KeyValue, Kv, Outcome, RangeRequest, Revision, Write};
 use pawl_kv_embedded::{Frozen, Picture};
+use pawl_kv_etcd::{Files, Options};
 use pawl_registry::ROOT;
 use pawl_snapshot::{Decoder, Pages, Record, after_all};
 use serde_json::{Value, json};
@@ -24,6 +25,8 @@ use super::{Progress, STORE, open_file, picture, record};
 
 /// Says on a target that a migration is under way, and from where.
 const NOTE: &[u8] = b"/registry/pawl.dev/migration";
+/// Where servers that share an etcd say that they are there.
+const SERVERS: &str = "/registry/masterleases/";
 /// So many keys are read, and written, at a time.
 const AT_ONCE: usize = 64;
 /// How often a write is tried that a fault hit which may pass.
@@ -51,9 +54,17 @@ impl Place {
     }
 }
 
-/// A store that is not a data directory.
-fn connect(place: &str) -> Result<Arc<dyn Kv>, String> {
-    Err(format!("etcd://{place}: this version has no etcd backend"))
+/// An etcd, at `host:port[,host:port...][/prefix]`. With files it is spoken to over TLS.
+async fn connect(place: &str, files: &Files) -> Result<Arc<dyn Kv>, String> {
+    let (hosts, prefix) = place.split_once('/').unwrap_or((place, ""));
+    let scheme = if *files == Files::default() { "http" } else { "https" };
+    let mut options = Options { files: files.clone(), ..Options::default() };
+    options.servers = hosts.split(',').map(|host| format!("{scheme}://{host}")).collect();
+    if !prefix.is_empty() {
+        options.prefix = format!("/{prefix}");
+    }
+    let store = pawl_kv_etcd::Store::open(options).await;
+    Ok(store.map_err(|why| format!("etcd://{place}: {why}"))?)
 }
 
 /// What came of a migration.
@@ -78,27 +89,27 @@ pub struct Migrated {
 }
 
 /// Brings everything from one place to another, which must be empty. Both are proved equal at the end.
-pub async fn migrate(from: &str, to: &str, progress: Progress<'_>) -> Result<Migrated, String> {
+pub async fn migrate(from: &str, to: &str, files: &Files, progress: Progress<'_>) -> Result<Migrated, String> {
     let (from, to) = (Place::parse(from)?, Place::parse(to)?);
     if from == to {
         return Err("--from and --to are the same place".to_owned());
     }
     let mut reading = match &from {
         Place::Embedded(path) => Reading::directory(&path.join(STORE))?,
-        Place::Etcd(place) => Reading::store(connect(place)?).await?,
+        Place::Etcd(place) => Reading::store(connect(place, files).await?).await?,
     };
     match &to {
         Place::Embedded(path) => into_directory(&mut reading, path, progress).await,
-        Place::Etcd(place) => into_store(&mut reading, &connect(place)?, progress).await,
+        Place::Etcd(place) => into_store(&mut reading, &connect(place, files).await?, progress).await,
     }
 }
 
 /// Restores a snapshot into an empty store that is not a data directory, and compares what is there then with it.
-pub async fn restore_into(file: &Path, to: &str, progress: Progress<'_>) -> Result<Migrated, String> {
+pub async fn restore_into(file: &Path, to: &str, files: &Files, progress: Progress<'_>) -> Result<Migrated, String> {
     let Place::Etcd(place) = Place::parse(to)? else {
         return Err("--to is etcd://HOST:PORT[/PREFIX]; --data-dir names a data directory".to_owned());
     };
-    let target = connect(&place)?;
+    let target = connect(&place, files).await?;
     let mut reading = Reading::Snapshot(Box::new(open_file(file)?.0));
     into_store(&mut reading, &target, progress).await
 }
@@ -128,6 +139,11 @@ impl Reading {
     }
 
     async fn store(kv: Arc<dyn Kv>) -> Result<Self, String> {
+        // Servers on an etcd keep a key there for as long as they run.
+        let servers = RangeRequest { start: SERVERS.into(), end: after_all(SERVERS), limit: 1, ..Default::default() };
+        if !kv.range(servers).await.map_err(|why| why.to_string())?.items.is_empty() {
+            return Err("a server uses the source, or stopped less than fifteen seconds ago".to_owned());
+        }
         let pages = Pages::begin(Arc::clone(&kv), ROOT).await.map_err(|why| why.to_string())?;
         Ok(Self::Store { kv, pages: Box::new(pages) })
     }
@@ -248,9 +264,8 @@ async fn into_directory(reading: &mut Reading, data_dir: &Path, progress: Progre
 }
 
 async fn into_store(reading: &mut Reading, target: &Arc<dyn Kv>, progress: Progress<'_>) -> Result<Migrated, String> {
-    begin(target, reading.revision()).await?;
+    let began = begin(target, reading.revision()).await?;
     let census = Census(Judge::new(None).await?);
-    let began = target.revision().await.map_err(|why| why.to_string())?;
     let mut migrated = Migrated { revision: reading.revision(), began, ..Migrated::default() };
     let mut sum = Sum::default();
     while let Some(records) = reading.next().await? {
@@ -271,22 +286,27 @@ async fn into_store(reading: &mut Reading, target: &Arc<dyn Kv>, progress: Progr
     Ok(migrated)
 }
 
-/// Takes an empty store for this migration, or goes on with one that was begun on the same state of the source.
-async fn begin(target: &Arc<dyn Kv>, revision: Revision) -> Result<(), String> {
-    let note = json!({"from": revision});
-    let found = target.get(Bytes::from_static(NOTE)).await.map_err(|why| why.to_string())?;
+/// Takes an empty store for this migration, or goes on with one that was begun on the same state of the source. Tells the
+/// revision at which the target began.
+async fn begin(target: &Arc<dyn Kv>, revision: Revision) -> Result<Revision, String> {
+    let failed = |why: Error| why.to_string();
+    let found = target.get(Bytes::from_static(NOTE)).await.map_err(failed)?;
     if let Some(found) = found {
         let told: Value = serde_json::from_slice(&found.value).unwrap_or_default();
-        return (told == note)
-            .then_some(())
-            .ok_or_else(|| format!("the target holds part of another migration ({told}); empty it before this one"));
+        let number = |field: &str| told.get(field).and_then(Value::as_u64);
+        return match (number("from"), number("began")) {
+            (Some(from), Some(began)) if from == revision => Ok(began),
+            _ => Err(format!("the target holds part of another migration ({told}); empty it before this one")),
+        };
     }
     let all = RangeRequest { start: ROOT.into(), end: after_all(ROOT), limit: 1, ..RangeRequest::default() };
-    let any = target.range(all).await.map_err(|why| why.to_string())?;
+    let any = target.range(all).await.map_err(failed)?;
     if let Some(held) = any.items.first() {
         return Err(format!("the target is not empty: it holds {:?}", String::from_utf8_lossy(&held.key)));
     }
-    put(target, Bytes::from_static(NOTE), Bytes::from(note.to_string()), None).await.map(|_| ())
+    let note = json!({"from": revision, "began": any.revision});
+    put(target, Bytes::from_static(NOTE), Bytes::from(note.to_string()), None).await?;
+    Ok(any.revision)
 }
 
 async fn end(target: &Arc<dyn Kv>) -> Result<(), String> {

@@ -7,7 +7,7 @@ use pawl_snapshot::{Encoder, Head, Totals};
 use serde_json::json;
 
 use super::target::NewFile;
-use super::{Progress, STORE, each_of_file, now, picture, record};
+use super::{Progress, STORE, each_of_file, milliseconds, picture, record};
 use crate::asking::{Asking, NoAnswer};
 use crate::storing::OWN;
 
@@ -70,7 +70,7 @@ async fn from_server(asking: &Asking, target: &mut NewFile, progress: Progress<'
 fn from_files(store: &Path, target: &mut NewFile, progress: Progress<'_>) -> Result<(), String> {
     let picture = picture(store)?;
     let records = picture.items().map(record);
-    let head = Head { revision: picture.revision, time: now(), ..Head::default() };
+    let head = Head { revision: picture.revision, time: milliseconds(), ..Head::default() };
     write(target, &head, records, progress).map(|_| ())
 }
 

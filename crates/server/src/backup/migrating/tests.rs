@@ -196,6 +196,15 @@ async fn a_source_that_is_written_to_is_refused() {
 }
 
 #[tokio::test]
+async fn a_source_that_a_server_uses_is_refused() {
+    let place = TempDir::new().unwrap();
+    let from = open(&place, "from");
+    put(&from, Bytes::from_static(b"/registry/masterleases/10.0.0.1"), object(1), None).await.unwrap();
+    let refused = Reading::store(from).await.err().unwrap();
+    assert!(refused.contains("a server uses the source"), "{refused}");
+}
+
+#[tokio::test]
 async fn places_are_what_they_say() {
     let place = TempDir::new().unwrap();
     let data = place.path().join("data").display().to_string();
@@ -205,7 +214,7 @@ async fn places_are_what_they_say() {
         ("x", "http://y", "neither a data directory"),
         (data.as_str(), "y", "No such file"),
     ] {
-        let refused = migrate(from, to, &mut |_, _| {}).await.unwrap_err();
+        let refused = migrate(from, to, &Files::default(), &mut |_, _| {}).await.unwrap_err();
         assert!(refused.contains(why), "{from} {to}: {refused}");
     }
 }
