@@ -154,11 +154,14 @@ pub const COMMANDS: &[Command] = &[
     },
 ];
 
+pub use tools::objects;
+
 /// Does what the name of the program and its arguments say.
 pub fn dispatch(program: &str, mut arguments: Vec<String>) -> Result<ExitCode, String> {
     match program {
         "kube-apiserver" => return serve::as_kube_apiserver(arguments),
         "etcd" => return etcd::run(arguments),
+        "kubectl_complete-pawl" => return Ok(say(&completion::for_kubectl(&arguments))),
         _ => {}
     }
     let name = if arguments.is_empty() { "help".to_owned() } else { arguments.remove(0) };
@@ -181,6 +184,11 @@ impl Command {
     fn start(&self, arguments: Vec<String>) -> Result<ExitCode, String> {
         let given = Given::parse(self.flags, arguments)?;
         if given.help { Ok(say(&self.help())) } else { (self.run)(given) }
+    }
+
+    /// Whether it asks a server as a client.
+    pub fn is_tool(&self) -> bool {
+        self.flags.iter().copied().flatten().any(|flag| flag.name == "context")
     }
 
     /// The text of `pawl COMMAND --help`.

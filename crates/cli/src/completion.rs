@@ -17,6 +17,34 @@ pub fn run(given: Given) -> Result<ExitCode, String> {
     Ok(say(&script))
 }
 
+/// What kubectl asks its plugin `kubectl_complete-pawl`: the words so far, the last of which is being typed. The answer ends as
+/// kubectl wants it: no files.
+pub fn for_kubectl(words: &[String]) -> String {
+    let found = match words {
+        [] => names(""),
+        [name] => names(name),
+        [name, .., last] => match tools().find(|command| command.name == name) {
+            Some(command) if last.starts_with('-') => starting(flags(command), last),
+            Some(command) if command.arguments.contains("TYPE") => crate::commands::objects(last),
+            _ => Vec::new(),
+        },
+    };
+    format!("{}:4\n", found.iter().map(|word| format!("{word}\n")).collect::<String>())
+}
+
+/// The commands that ask a server: for kubectl the others are of no use.
+fn tools() -> impl Iterator<Item = &'static Command> {
+    COMMANDS.iter().filter(|command| command.is_tool())
+}
+
+fn names(begun: &str) -> Vec<String> {
+    starting(tools().map(|command| command.name.to_owned()).collect(), begun)
+}
+
+fn starting(words: Vec<String>, begun: &str) -> Vec<String> {
+    words.into_iter().filter(|word| word.starts_with(begun)).collect()
+}
+
 /// The flags of a command that do something, as one writes them.
 fn flags(command: &Command) -> Vec<String> {
     let used = command.flags.iter().copied().flatten().filter(|flag| flag.role == Role::Used);
@@ -63,6 +91,15 @@ fn fish() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kubectl_is_told_commands_and_flags() {
+        let told = |words: &[&str]| for_kubectl(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        assert_eq!(told(&["wh"]), "why\n:4\n");
+        assert_eq!(told(&["liens", "--all"]), "--all-namespaces\n:4\n");
+        assert_eq!(told(&["nothing", "x"]), ":4\n");
+        assert!(!told(&[""]).contains("serve\n"), "kubectl starts no server");
+    }
 
     #[test]
     fn every_command_and_flag_can_be_completed() {

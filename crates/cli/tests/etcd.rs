@@ -269,6 +269,34 @@ async fn revisions_that_go_back_end_a_server() {
     next.server.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn history_reaches_back_to_the_compaction() {
+    let etcd = Etcd::start().expect("an etcd on the path");
+    let one = join(&etcd).await;
+    let path = format!("{MAPS}/h");
+    one.admin.post(MAPS, &map("h", 0)).await.unwrap().expect(201);
+    for value in ["1", "2"] {
+        one.admin.merge(&path, &json!({"data": {"value": value}})).await.unwrap().expect(200);
+    }
+    let told = async || one.admin.get(&format!("{path}/history")).await.unwrap().expect(200);
+    let verbs = |told: &Value| -> Vec<String> {
+        told["items"].as_array().unwrap().iter().map(|item| item["verb"].as_str().unwrap().to_owned()).collect()
+    };
+    let whole = told().await;
+    assert_eq!(verbs(&whole), ["create", "update", "update"]);
+    let second = whole["items"][1]["resourceVersion"].as_str().unwrap();
+    let store = etcd.store().await.unwrap();
+    store.compact(second.parse().unwrap()).await.unwrap();
+    let rest = told().await;
+    assert_eq!(verbs(&rest), ["known", "update"], "{rest}");
+    assert_eq!((&rest["items"][0]["object"]["data"]["value"], &rest["from"]), (&json!("1"), &json!(second)));
+    store.compact(store.revision().await.unwrap()).await.unwrap();
+    let last = told().await;
+    assert_eq!(verbs(&last), ["known"], "what is there is known, whatever was forgotten");
+    assert_eq!(last["items"][0]["object"]["data"]["value"], "2");
+    one.server.stop().await;
+}
+
 /// Everything of a server goes from a directory into an etcd and back: the values are the same, and so is every object but for
 /// what etcd counts anew. A snapshot of a server on etcd restores into a directory, and into another etcd.
 #[tokio::test(flavor = "multi_thread")]

@@ -64,10 +64,36 @@ fn ask(running: &Running, arguments: &[&str]) -> Said {
     typing(running, arguments, "")
 }
 
+/// The same with something typed: through kubectl where there is one, by itself where not.
 fn typing(running: &Running, arguments: &[&str], typed: &str) -> Said {
-    let mut command = pawl();
+    let mut command = plugin(running);
     command.args(arguments).args(["-n", "n"]).env("KUBECONFIG", kubeconfig(running));
     finish(command, typed)
+}
+
+fn has_kubectl() -> bool {
+    Command::new("kubectl").args(["version", "--client"]).output().is_ok_and(|output| output.status.success())
+}
+
+fn plugin(running: &Running) -> Command {
+    let links = links(running);
+    if !has_kubectl() {
+        return Command::new(links.join("kubectl-pawl"));
+    }
+    let mut command = Command::new("kubectl");
+    command.arg("pawl").env("PATH", format!("{}:{}", links.display(), std::env::var("PATH").unwrap_or_default()));
+    command
+}
+
+/// The binary under the names by which kubectl finds it.
+fn links(running: &Running) -> PathBuf {
+    let links = running.place.path("links");
+    if fs::create_dir(&links).is_ok() {
+        for name in ["kubectl-pawl", "kubectl_complete-pawl"] {
+            std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_pawl"), links.join(name)).unwrap();
+        }
+    }
+    links
 }
 
 async fn create(running: &Running, path: &str, object: Value) -> Value {
@@ -326,22 +352,23 @@ async fn liens_of_a_controller_that_is_gone_are_released_with_the_gate_off_too()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kubectl_finds_it_as_a_plugin() {
+async fn kubectl_finds_it_as_a_plugin_and_completes_words() {
     let running = Running::start(&["--controllers=-*"], &[]).await;
     secret(&running, "db", json!({"liens": ["a.b/c"]})).await;
-    let links = running.place.path("links");
-    fs::create_dir(&links).unwrap();
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_pawl"), links.join("kubectl-pawl")).unwrap();
+    let links = links(&running);
     let mut direct = Command::new(links.join("kubectl-pawl"));
     direct.args(["why", "secret/db", "-n", "n"]).env("KUBECONFIG", kubeconfig(&running));
     finish(direct, "").ended(2).has("● a.b/c");
-    let path = format!("{}:{}", links.display(), std::env::var("PATH").unwrap_or_default());
-    let mut kubectl = Command::new("kubectl");
-    kubectl.args(["pawl", "why", "secret/db", "-n", "n"]).env("KUBECONFIG", kubeconfig(&running)).env("PATH", path);
-    // Not every machine has kubectl.
-    if kubectl.output().is_ok() {
-        finish(kubectl, "").ended(2).has("● a.b/c");
-    }
+    let complete = |words: &[&str]| {
+        let mut command = Command::new(links.join("kubectl_complete-pawl"));
+        command.args(words).env("KUBECONFIG", kubeconfig(&running));
+        finish(command, "").ended(0).out
+    };
+    assert_eq!(complete(&["unr"]), "unreadable\n:4\n");
+    assert_eq!(complete(&["history", "--si"]), "--since\n:4\n");
+    assert_eq!(complete(&["why", "secr"]), "secret/\n:4\n");
+    assert_eq!(complete(&["why", "namespace/kube-s"]), "namespace/kube-system\n:4\n");
+    assert_eq!(complete(&["why", "nothing/x"]), ":4\n");
     running.stop().await;
 }
 

@@ -26,6 +26,7 @@ pub use invalid::invalid;
 pub use liens::{Deletion, LienChange, change_lien, delete, liens};
 pub use purge::{Purge, purge, quarantine_list, quarantine_restore, unreadable};
 pub use release::{Release, release};
+pub use resources::objects;
 pub use screen::{Format, Screen};
 pub use server::{Refused, Server};
 pub use tour::Tour;

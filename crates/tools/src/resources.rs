@@ -93,13 +93,24 @@ impl Resources {
     }
 }
 
+/// What a word that is being typed may become: `secret/`, or behind the slash the names that there are.
+pub async fn objects(server: &Server, begun: &str) -> Result<Vec<String>, String> {
+    let resources = Resources::of(server).await?;
+    let Some((meant, _)) = begun.split_once('/') else {
+        let types = resources.0.iter().filter(|resource| resource.can("get")).map(|r| format!("{}/", r.singular));
+        return Ok(types.filter(|word| word.starts_with(begun)).collect());
+    };
+    let resource = resources.find(meant)?;
+    let place = if resource.namespaced { server.namespace.as_str() } else { "" };
+    let items = server.list(&resource.path(place), true).await?;
+    let names = items.iter().filter_map(|item| item.pointer("/metadata/name").and_then(Value::as_str));
+    Ok(names.map(|name| format!("{meant}/{name}")).filter(|word| word.starts_with(begun)).collect())
+}
+
 impl Resource {
     fn is_called(&self, name: &str) -> bool {
         let name = name.to_lowercase();
-        self.plural == name
-            || self.singular == name
-            || self.kind.to_lowercase() == name
-            || self.short.iter().any(|short| *short == name)
+        self.plural == name || self.singular == name || self.kind.to_lowercase() == name || self.short.contains(&name)
     }
 
     pub fn can(&self, verb: &str) -> bool {

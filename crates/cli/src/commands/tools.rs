@@ -204,6 +204,51 @@ fn asked(given: &Given, ask: impl AsyncFnOnce(Server, Screen) -> Result<Ended, S
     Ok(ExitCode::from(ended.code()))
 }
 
+/// What a word that is being typed may become: types, and names behind a slash. Nothing where nobody answers.
+pub fn objects(begun: &str) -> Vec<String> {
+    let ask = async {
+        let server = pawl_tools::connect(&Connect::default()).await?;
+        pawl_tools::objects(&server, begun).await
+    };
+    runtime::start().and_then(|runtime| runtime.block_on(ask)).unwrap_or_default()
+}
+
 fn path(given: &Given, name: &str) -> Option<PathBuf> {
     Some(given.value(name)).filter(|text| !text.is_empty()).map(|text| Path::new(text).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::COMMANDS;
+
+    const DOCUMENT: &str = include_str!("../../../../docs/tools.md");
+
+    /// Every command has its part, with what `--help` says of it: its arguments, every flag of its own, and no other flag.
+    #[test]
+    fn the_document_says_what_help_says() {
+        let shared: Vec<&str> = SERVER.iter().map(|flag| flag.name).collect();
+        for command in COMMANDS.iter().filter(|command| command.is_tool() || command.name == "tour") {
+            let title = format!("## pawl {} {}", command.name, command.arguments);
+            let (_, part) =
+                DOCUMENT.split_once(&format!("\n{}\n", title.trim_end())).unwrap_or_else(|| panic!("{title}"));
+            let part = part.split("\n## ").next().unwrap_or_default();
+            let own = || command.flags.iter().copied().flatten().filter(|flag| !shared.contains(&flag.name));
+            for flag in own() {
+                assert!(part.contains(&format!("`--{}`", flag.name)), "{title}: --{}", flag.name);
+                assert!(command.help().contains(&format!("--{} ", flag.name)), "{title}: --{}", flag.name);
+                let letter = format!("`-{}`", flag.short);
+                assert!(flag.short.is_empty() || part.contains(&letter), "{title}: -{}", flag.short);
+            }
+            for word in part.split('`').skip(1).step_by(2).filter_map(|word| word.strip_prefix("--")) {
+                assert!(own().any(|flag| flag.name == word), "{title} has no --{word}");
+            }
+        }
+        for code in [Ended::Well, Ended::Found, Ended::Declined] {
+            assert!(DOCUMENT.contains(&format!("\n| {} |", code.code())), "{code:?}");
+        }
+        for name in shared {
+            assert!(DOCUMENT.contains(&format!("`--{name}`")), "--{name}");
+        }
+    }
 }

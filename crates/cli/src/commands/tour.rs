@@ -1,7 +1,7 @@
 //! `pawl tour`: the five promises, against a private server that is gone afterwards.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -80,7 +80,7 @@ impl Private {
 }
 
 /// Waits for the file that is there when the server is ready.
-async fn ready(child: &mut Child, kubeconfig: &PathBuf, log: &Path) -> Result<(), String> {
+async fn ready(child: &mut Child, kubeconfig: &Path, log: &Path) -> Result<(), String> {
     let deadline = Instant::now() + PATIENCE;
     while !kubeconfig.exists() {
         let ended = child.try_wait().map_err(|error| error.to_string())?.is_some();
