@@ -28,13 +28,19 @@ impl Etcd {
     }
 
     pub fn start_with(flags: &[&str]) -> io::Result<Self> {
-        let mut etcd = Self::new(0, flags)?;
-        etcd.resume()?;
-        Ok(etcd)
+        on_free_ports(|| {
+            let mut etcd = Self::new(0, flags)?;
+            etcd.resume()?;
+            Ok(etcd)
+        })
     }
 
     /// Starts a cluster of several members.
     pub fn cluster(size: usize) -> io::Result<Vec<Self>> {
+        on_free_ports(|| Self::members(size))
+    }
+
+    fn members(size: usize) -> io::Result<Vec<Self>> {
         // Slower than a lone member: these must agree while other tests run.
         let flags = ["--heartbeat-interval=50", "--election-timeout=500"];
         let mut members = (0..size).map(|number| Self::new(number, &flags)).collect::<io::Result<Vec<_>>>()?;
@@ -139,6 +145,20 @@ impl Drop for Etcd {
 
 fn log(path: &Path) -> io::Result<Stdio> {
     std::fs::File::options().create(true).append(true).open(path).map(Stdio::from)
+}
+
+/// Starts something anew on other ports when somebody has taken one since it was found free.
+fn on_free_ports<T>(start: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    const TRIES: usize = 5;
+    let is_taken = |why: &io::Error| why.to_string().contains("address already in use");
+    let mut started = start();
+    for _ in 1..TRIES {
+        if !started.as_ref().is_err_and(is_taken) {
+            break;
+        }
+        started = start();
+    }
+    started
 }
 
 fn free_port() -> io::Result<u16> {
