@@ -168,6 +168,7 @@ async fn one_of_many_leads_and_another_takes_over() {
     make(&running, "a").await;
     until_liens(&mut running, "/api/v1/namespaces/n/configmaps/a", lien.clone()).await;
     assert_eq!(holder(&admin).await, leader);
+    running.until(async || second.get("/healthz").map(drop).map_err(Into::into)).await;
     assert!(second.get("/metrics").unwrap().contains("configmap_protection{operation=\"add\"} 0"));
     // It lets go when it is stopped, so nobody waits for the lease to run out.
     first.stop();
