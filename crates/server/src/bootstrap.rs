@@ -8,6 +8,7 @@ mod roles;
 mod tests;
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
 use pawl_admission::Objects;
@@ -48,11 +49,17 @@ pub async fn lead_to(registry: &Registry, places: &Places, servers: &[IpAddr]) {
 
 /// How often a starting object is looked at again because another server, which starts too, was faster.
 const ATTEMPTS: usize = 10;
+const PAUSE: Duration = Duration::from_millis(20);
 
 async fn ensure(registry: &Registry, places: &Places, starter: &Starter) {
     if let Err(status) = beside_others(registry, || Box::pin(try_ensure(registry, places, starter))).await {
         tracing::error!(name = starter.object.name(), message = status.message, "a starting object was not made");
     }
+}
+
+/// Whether somebody else was faster: the object has changed, or the address that it is to have is taken, by the same object.
+fn was_slower(status: &Status) -> bool {
+    status.code == 409 || (status.code == 422 && status.message.ends_with("provided IP is already allocated"))
 }
 
 /// Does something about an object, again where somebody else was faster.
@@ -62,9 +69,11 @@ async fn beside_others<'a>(
 ) -> Result<(), Status> {
     let mut done = act().await;
     for _ in 1..ATTEMPTS {
-        if !done.as_ref().is_err_and(|status| status.code == 409) {
+        if !done.as_ref().is_err_and(was_slower) {
             break;
         }
+        // Who has taken an address may not have written its object yet.
+        tokio::time::sleep(PAUSE).await;
         registry.storage().catch_up().await?;
         done = act().await;
     }
