@@ -149,12 +149,11 @@ impl Actor {
         let request = DeleteRequest { namespace, name, options };
         let cx = self.context(&self.manager);
         let wish = Wish { verb: "delete", served, subresource: "", namespace, name };
-        // To delete in spite of liens has a permission of its own.
-        if options.ignore_liens {
-            let (allowed, _) = self.oversight.decide(&self.user, Wish { verb: "ignore-liens", ..wish });
-            allowed?;
-        }
         let work = async {
+            // To delete in spite of liens has a permission of its own.
+            if options.ignore_liens {
+                self.oversight.decide(&self.user, Wish { verb: "ignore-liens", ..wish }).0?;
+            }
             let result = self.registry.delete(&cx, served, request).await;
             let notes = cx.take_notes();
             if result.is_ok() && !notes.is_empty() {

@@ -63,6 +63,22 @@ pub struct Filters {
     pub authorization: Histogram,
 }
 
+impl Filters {
+    fn register(registry: &Registry) -> Self {
+        let name = "apiserver_request_filter_duration_seconds";
+        let options = HistogramOpts::new(name, "How long requests took to pass what looks at each of them.")
+            .buckets(vec![0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 5.0, 10.0, 15.0, 30.0]);
+        let filters = added(registry, HistogramVec::new(options, &["filter"]));
+        let filter = |name: &str| filters.with_label_values(&[name]);
+        Self {
+            authentication: filter("authentication"),
+            impersonation: filter("impersonation"),
+            audit: filter("audit"),
+            authorization: filter("authorization"),
+        }
+    }
+}
+
 /// A request that is somewhere, until this is dropped.
 pub struct InFlight(Option<prometheus::IntGauge>);
 
@@ -121,19 +137,7 @@ impl Metrics {
             "Requests with large work that wait for their turn, by kind.",
             &["request_kind"],
         );
-        let filters = sizes(
-            "apiserver_request_filter_duration_seconds",
-            "How long requests took to pass what looks at each of them.",
-            vec![0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 5.0, 10.0, 15.0, 30.0],
-            &["filter"],
-        );
-        let filter = |name: &str| filters.with_label_values(&[name]);
-        let filters = Filters {
-            authentication: filter("authentication"),
-            impersonation: filter("impersonation"),
-            audit: filter("audit"),
-            authorization: filter("authorization"),
-        };
+        let filters = Filters::register(&registry);
         let bodies = sizes(
             "apiserver_request_body_size_bytes",
             "How large the bodies of requests are.",

@@ -74,10 +74,7 @@ impl Members {
             let codec = ProstCodec::<Q, A>::default();
             grpc.unary(asking(question), PathAndQuery::from_static(method), codec).await
         };
-        let late = || Err(Status::deadline_exceeded("etcd did not answer in time"));
-        let answer = tokio::time::timeout(patience, call).await.unwrap_or_else(|_| late());
-        self.judge(seat, &answer);
-        answer.map(tonic::Response::into_inner)
+        self.within(patience, seat, call).await
     }
 
     /// Begins a conversation with one member.
@@ -98,6 +95,16 @@ impl Members {
             let codec = ProstCodec::<Q, A>::default();
             grpc.streaming(asking(questions), PathAndQuery::from_static(method), codec).await
         };
+        self.within(patience, seat, call).await
+    }
+
+    /// What a member answers, if it does so in time.
+    async fn within<A>(
+        &self,
+        patience: Duration,
+        seat: usize,
+        call: impl Future<Output = Result<tonic::Response<A>, Status>>,
+    ) -> Result<A, Status> {
         let late = || Err(Status::deadline_exceeded("etcd did not answer in time"));
         let answer = tokio::time::timeout(patience, call).await.unwrap_or_else(|_| late());
         self.judge(seat, &answer);

@@ -12,7 +12,7 @@ use pawl_auth::modes::Chain;
 use pawl_auth::rbac::Index;
 use pawl_controllers::{Catalogue, Oversight, Witness};
 use pawl_custom::AtRest;
-use pawl_http::{Api, ApiSettings, Health, Limits, Server, ServerOptions};
+use pawl_http::{Api, ApiSettings, Audit, Health, Limits, Server, ServerOptions};
 use pawl_kv::{Kv, Revision};
 use pawl_registry::{Lag, Registry};
 use serde_json::{Value, json};
@@ -73,7 +73,6 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let identity = certificates::prepare(&settings)?;
     let index = Arc::new(Index::new());
     let authorizers = access::chain(&settings, Arc::clone(&index))?;
-    let overseer = Arc::clone(&authorizers) as Arc<dyn Authorizer + Send + Sync>;
     let registry_settings = registry_settings(&settings, &authorizers)?;
     let builtin = pawl_kinds::load().map_err(|broken| Error::Start(broken.to_string()))?;
     let ratcheting = settings.gates.enabled("CRDValidationRatcheting");
@@ -95,7 +94,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     followers.extend(encryption.as_ref().map(|encryption| encryption.follow(&registry)));
     let health = Arc::new(health(&store, &registry, lag, encryption.as_ref()));
     let audit = auditing::build(&settings)?;
-    let witness = audit.clone().map(|audit| Arc::new(auditing::Recorder(audit)) as Arc<dyn Witness>);
+    let oversight = oversight(&authorizers, audit.as_ref());
     let api_settings = ApiSettings {
         health: Arc::clone(&health),
         limits: limits(&settings),
@@ -109,15 +108,13 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let source = pawl_discovery::Source { builtin, without: unlooked_at(&settings.gates) };
     let documents =
         Box::new(FromTable::new(Arc::clone(&registry), source, Arc::clone(&catalogue), settings.advertised()));
-    let authorities =
-        Authorities::from_pem(&identity.client_roots).map_err(|error| Error::Certificate(error.to_string()))?;
-    let authorities = Arc::new(authorities);
+    let authorities = Authorities::from_pem(&identity.client_roots);
+    let authorities = Arc::new(authorities.map_err(|error| Error::Certificate(error.to_string()))?);
     let access = access::build(&settings, &registry, authorizers, Arc::clone(&authorities))?;
     let api = Arc::new(Api::new(Arc::clone(&registry), access, documents, api_settings));
     measure(&api, pawl_custom::metrics::collectors());
     measure(&api, registry.collectors());
     let root_ca = Some(identity.serving_roots.clone());
-    let oversight = Oversight { authorizer: Some(overseer), witness };
     let options = pawl_controllers::Options { oversight, root_ca, catalogue: Some(catalogue), ..Default::default() };
     let mut company = Company::start(&registry, &settings, options, &api)?;
     seed::apply(&registry, &seed).await?;
@@ -151,6 +148,13 @@ async fn listen(settings: &mut Settings) -> Result<(TcpListener, SocketAddr), Er
     let local = listener.local_addr().unwrap_or(address);
     settings.port = local.port();
     Ok((listener, local))
+}
+
+/// Who looks at what controllers do.
+fn oversight(authorizers: &Arc<Chain>, audit: Option<&Arc<Audit>>) -> Oversight {
+    let authorizer = Arc::clone(authorizers) as Arc<dyn Authorizer + Send + Sync>;
+    let witness = audit.map(|audit| Arc::new(auditing::Recorder(Arc::clone(audit))) as Arc<dyn Witness>);
+    Oversight { authorizer: Some(authorizer), witness }
 }
 
 /// Where the server is found, as the objects that it starts with say it.
