@@ -47,6 +47,7 @@ fn map(name: &str, value: usize) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs an etcd: .ci/run etcd"]
 async fn what_one_server_writes_the_others_show_at_once() {
     let etcd = Etcd::start().expect("an etcd on the path");
     // All at once, on nothing.
@@ -102,6 +103,7 @@ async fn what_one_server_writes_the_others_show_at_once() {
 
 /// Forty ports, given out by two servers at once to forty services: each gets one, and the next none.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs an etcd: .ci/run etcd"]
 async fn ports_and_addresses_are_given_out_once() {
     let etcd = Etcd::start().expect("an etcd on the path");
     let (one, two) = futures::join!(join(&etcd), join(&etcd));
@@ -126,6 +128,7 @@ async fn ports_and_addresses_are_given_out_once() {
 
 /// Who was told by one server that a definition is established may use it on every other.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs an etcd: .ci/run etcd"]
 async fn an_established_definition_is_served_by_all() {
     let etcd = Etcd::start().expect("an etcd on the path");
     let (mut one, two) = futures::join!(join(&etcd), join(&etcd));
@@ -156,6 +159,7 @@ async fn an_established_definition_is_served_by_all() {
 
 /// Exactly one server runs the controllers; when it stops, another one does at once.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs an etcd: .ci/run etcd"]
 async fn one_server_leads_and_hands_over() {
     let etcd = Etcd::start().expect("an etcd on the path");
     let (one, mut two) = futures::join!(join(&etcd), join(&etcd));
@@ -185,6 +189,7 @@ async fn one_server_leads_and_hands_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs an etcd: .ci/run etcd"]
 async fn an_etcd_that_goes_away_and_comes_back() {
     let mut etcd = Etcd::start().expect("an etcd on the path");
     let mut member = join(&etcd).await;
@@ -219,6 +224,7 @@ async fn an_etcd_that_goes_away_and_comes_back() {
 
 /// While a server does not listen, much is written and forgotten: it reads everything anew.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs an etcd: .ci/run etcd"]
 async fn history_that_was_compacted_meanwhile() {
     let mut etcd = Etcd::start().expect("an etcd on the path");
     let mut member = join(&etcd).await;
@@ -244,6 +250,7 @@ async fn history_that_was_compacted_meanwhile() {
 
 /// An etcd that was put back to an older state: the server says so and ends, and a new one serves what is there.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs an etcd: .ci/run etcd"]
 async fn revisions_that_go_back_end_a_server() {
     let mut etcd = Etcd::start().expect("an etcd on the path");
     let mut member = join(&etcd).await;
@@ -270,6 +277,7 @@ async fn revisions_that_go_back_end_a_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs an etcd: .ci/run etcd"]
 async fn history_reaches_back_to_the_compaction() {
     let etcd = Etcd::start().expect("an etcd on the path");
     let one = join(&etcd).await;
@@ -300,6 +308,7 @@ async fn history_reaches_back_to_the_compaction() {
 /// Everything of a server goes from a directory into an etcd and back: the values are the same, and so is every object but for
 /// what etcd counts anew. A snapshot of a server on etcd restores into a directory, and into another etcd.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs an etcd: .ci/run etcd"]
 async fn everything_moves_into_an_etcd_and_back() {
     let running = server::Running::start(&["--controllers=-*"], &[]).await;
     for number in 0..40 {

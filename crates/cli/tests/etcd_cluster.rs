@@ -182,6 +182,7 @@ async fn strike(etcds: &mut [Etcd], members: &mut [Member], urls: &str, random: 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs an etcd: .ci/run etcd"]
 async fn nothing_acknowledged_is_lost_whatever_fails() {
     let mut random = fastrand::Rng::with_seed(server::seed());
     let mut etcds = Etcd::cluster(3).expect("an etcd on the path");

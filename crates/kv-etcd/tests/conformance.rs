@@ -7,6 +7,7 @@ use pawl_kv::Kv;
 use pawl_kv_etcd::testing::Etcd;
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs an etcd: .ci/run etcd"]
 async fn on_a_real_etcd() {
     // The suite is done with a store when it asks for the next one.
     let running: Mutex<Option<Etcd>> = Mutex::default();

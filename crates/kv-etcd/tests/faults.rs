@@ -31,6 +31,7 @@ async fn through(proxy: &Proxy) -> Arc<Store> {
 
 /// The write arrives and its answer does not: nobody may say that it failed, and nobody sends it again.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs an etcd: .ci/run etcd"]
 async fn a_lost_answer_leaves_the_outcome_unknown() {
     let etcd = Etcd::start().expect("an etcd on the path");
     let proxy = Proxy::start(&etcd.url()).await;
@@ -57,6 +58,7 @@ async fn a_lost_answer_leaves_the_outcome_unknown() {
 
 /// Nobody is there: that is known, and everything works again afterwards.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs an etcd: .ci/run etcd"]
 async fn a_write_to_nobody_was_not_applied() {
     let mut etcd = Etcd::start().expect("an etcd on the path");
     let store = etcd.store().await.unwrap();
@@ -74,6 +76,7 @@ async fn a_write_to_nobody_was_not_applied() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs an etcd: .ci/run etcd"]
 async fn what_is_too_large_and_an_etcd_that_is_full() {
     let etcd = Etcd::start_with(&["--quota-backend-bytes=4000000"]).expect("an etcd on the path");
     let store = etcd.store().await.unwrap();
@@ -95,6 +98,7 @@ async fn what_is_too_large_and_an_etcd_that_is_full() {
 
 /// Keys of one lease end in one transaction: all of its events are one message.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs an etcd: .ci/run etcd"]
 async fn what_ends_together_is_told_together() {
     let etcd = Etcd::start().expect("an etcd on the path");
     let store = etcd.store().await.unwrap();
@@ -127,6 +131,7 @@ async fn what_ends_together_is_told_together() {
 
 /// One server forgets what is older than an interval; the others agree by the common key.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs an etcd: .ci/run etcd"]
 async fn history_is_forgotten_by_one_of_several() {
     let etcd = Etcd::start().expect("an etcd on the path");
     let options = Options { compaction: Some(Duration::from_millis(200)), ..etcd.options() };
@@ -146,6 +151,7 @@ async fn history_is_forgotten_by_one_of_several() {
 
 /// Several clusters of servers may share an etcd, each below a prefix of its own.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs an etcd: .ci/run etcd"]
 async fn what_is_below_another_prefix_is_somebody_elses() {
     let etcd = Etcd::start().expect("an etcd on the path");
     let usual = etcd.store().await.unwrap();
@@ -171,6 +177,7 @@ async fn what_is_below_another_prefix_is_somebody_elses() {
 }
 
 #[tokio::test]
+#[ignore = "needs an etcd: .ci/run etcd"]
 async fn certificates_are_asked_for_and_read_anew() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
