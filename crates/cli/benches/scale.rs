@@ -6,9 +6,6 @@
 //! `PAWL_BENCH_OBJECTS` is how many objects are many.
 #![allow(clippy::restriction, reason = "a benchmark prints, and says when it cannot run")]
 
-#[path = "../tests/server/mod.rs"]
-mod server;
-
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -17,7 +14,7 @@ use http::Request;
 use http::header::ACCEPT;
 use serde_json::{Value, json};
 
-use server::{Client, Place, Protocol, Watch};
+use pawl_testing::{Client, Place, Protocol, Watch};
 
 const WATCHES: usize = 10_000;
 const CONNECTIONS: usize = 100;
@@ -60,7 +57,7 @@ async fn main() {
 /// Runs `pawl` with arguments, which must succeed: how long it took, and the most memory that it held, in kilobytes.
 async fn measured(arguments: &[&str]) -> (Duration, u64) {
     let began = Instant::now();
-    let mut child = server::pawl().args(arguments).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let mut child = pawl_testing::pawl().args(arguments).stdout(std::process::Stdio::null()).spawn().unwrap();
     let mut most = 0;
     loop {
         let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
@@ -81,7 +78,7 @@ fn print_measured(what: &str, (took, peak): (Duration, u64)) {
 
 /// A million objects: saved while nobody and while many write, proved, restored, and opened.
 async fn snapshots() {
-    let many = server::setting("PAWL_BENCH_OBJECTS").map_or(1_000_000, |many| many as usize);
+    let many = pawl_testing::setting("PAWL_BENCH_OBJECTS").map_or(1_000_000, |many| many as usize);
     let mut place = Place::new();
     let server = place.start().await;
     let client = &place.client(Protocol::Http2);
@@ -336,7 +333,7 @@ async fn secrets_in_use() {
 
 /// A million objects: what they take, and what a page of a state that has passed costs among them.
 async fn many_objects() {
-    let many = server::setting("PAWL_BENCH_OBJECTS").map_or(1_000_000, |many| many as usize);
+    let many = pawl_testing::setting("PAWL_BENCH_OBJECTS").map_or(1_000_000, |many| many as usize);
     let mut place = Place::new();
     let server = place.start().await;
     let client = &place.client(Protocol::Http2);

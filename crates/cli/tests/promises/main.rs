@@ -1,0 +1,12 @@
+//! The promises, one proposal after the other, and the tools that show them.
+
+#![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
+
+mod encryption;
+mod in_use;
+mod liens;
+mod liens_writes;
+mod namespaces;
+mod standalone;
+mod tools;
+mod unreadable;
