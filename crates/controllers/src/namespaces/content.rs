@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pawl_kinds::Resource;
 use pawl_meta::object::{Meta, Object};
-use pawl_registry::{Registry, Served, State};
+use pawl_registry::{Registry, Served, State, Table};
 use pawl_usage::{Protection, Target, Used, User, Uses, Who};
 
 use crate::feed::each_place;
@@ -49,6 +49,8 @@ pub struct Content {
     pub things: Vec<Thing>,
     /// Objects that cannot be read.
     pub unreadable: Vec<Unreadable>,
+    /// Definitions that cannot be read and are not served: of what may be stored of them nothing is known.
+    pub unknown: Vec<String>,
 }
 
 pub struct Unreadable {
@@ -66,7 +68,7 @@ impl Content {
     /// Everything in a namespace, as the caches have it. Liens count only where they hold.
     pub fn of(registry: &Registry, namespace: &str) -> Self {
         let table = registry.table();
-        let mut content = Self::default();
+        let mut content = Self { unknown: unknown_definitions(&table), ..Self::default() };
         let prefix = format!("{namespace}/");
         for served in each_place(&table).into_iter().filter(|s| is_content(&s.resource)) {
             let objects = served.stored.cache.objects();
@@ -87,6 +89,13 @@ impl Content {
         }
         content
     }
+}
+
+fn unknown_definitions(table: &Table) -> Vec<String> {
+    let Some(home) = table.preferred(pawl_custom::GROUP, pawl_custom::PLURAL) else { return Vec::new() };
+    let is_served =
+        |name: &str| name.split_once('.').is_some_and(|(plural, group)| table.preferred(group, plural).is_some());
+    home.stored.cache.closed().keys().filter(|name| !is_served(name)).map(|name| name.to_string()).collect()
 }
 
 fn thing(registry: &Registry, served: Arc<Served>, name: String, object: &Object) -> Thing {
