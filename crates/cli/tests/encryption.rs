@@ -122,6 +122,8 @@ async fn a_server_starts_without_its_key_service_and_says_so() {
     assert_eq!(admin.get(SECRETS).await.unwrap().code, 503);
     assert_eq!(admin.post(SECRETS, &secret("b")).await.unwrap().code, 503);
     assert_eq!(admin.delete(&path).await.unwrap().code, 503);
+    let unread = format!("{path}?ignoreStoreReadErrorWithClusterBreakingPotential=true");
+    assert_eq!(admin.delete(&unread).await.unwrap().code, 503, "it is not damaged");
     let unready = admin.get("/readyz?verbose").await.unwrap();
     let text = String::from_utf8_lossy(&unready.body).into_owned();
     assert!(unready.code == 500 && text.contains("[-]kms-provider-0 failed"), "{text}");

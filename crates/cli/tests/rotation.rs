@@ -187,8 +187,11 @@ impl Crowd {
         let mine = |writer: usize| (0..objects).filter(move |number| number % clients == writer);
         let writer = |writer: usize| Writer { objects: mine(writer).map(|number| (number, (0, None))).collect() };
         let writers = (0..clients).map(writer).collect();
-        let reader =
-            |reader: usize| Reader { seen: vec![0; objects], random: random.fork(), follows: reader % 10 == 0 };
+        let reader = |reader: usize| Reader {
+            seen: vec![0; objects],
+            random: random.fork(),
+            follows: reader.is_multiple_of(10),
+        };
         Self { writers, readers: (0..clients).map(reader).collect() }
     }
 

@@ -226,7 +226,7 @@ async fn who_may_removes_it_and_everything_is_well_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_option_stands_alone() {
-    let world = World::new(&["--controllers=-*"]).await;
+    let world = World::new(&["--controllers=-*", "--disable-admission-plugins=ServiceAccount"]).await;
     world.create(&["c"]).await;
     world.damage("c", GARBAGE).await;
     let admin = &world.running.admin;
@@ -252,8 +252,10 @@ async fn the_option_stands_alone() {
     world.get(&format!("{MAPS}/c")).await.expect(500);
     let eviction =
         json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}, "deleteOptions": {X: true}});
-    let evicted = admin.post("/api/v1/namespaces/n/pods/p/eviction", &eviction).await.unwrap();
-    assert!(matches!(evicted.code, 404 | 422), "{evicted:?}");
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    admin.post("/api/v1/namespaces/n/pods", &pod).await.unwrap().expect(201);
+    admin.post("/api/v1/namespaces/n/pods/p/eviction", &eviction).await.unwrap().expect(422);
+    world.get("/api/v1/namespaces/n/pods/p").await.expect(200);
     for name in ["default", "kube-system", "kube-public"] {
         let path = format!("/api/v1/namespaces/{name}?{X}=true");
         admin.delete(&path).await.unwrap().expect(403);
@@ -327,6 +329,28 @@ async fn watchers_are_told_and_relist() {
     while let Some(event) = elsewhere.next().await.unwrap() {
         assert_ne!(event["type"], "ERROR", "another namespace is not concerned: {event}");
     }
+    world.running.stop().await;
+}
+
+/// The authorizer goes on with what it can read.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_binding_that_cannot_be_read_grants_nothing_and_others_go_on() {
+    let mut world = World::with_users(&["alice", "bob"], &["--controllers=-*"]).await;
+    world.create(&["c"]).await;
+    for user in ["alice", "bob"] {
+        world.running.grant(user, &["get"], "configmaps").await;
+    }
+    let bindings = world.get("/apis/rbac.authorization.k8s.io/v1/namespaces/n/rolebindings").await.expect(200);
+    let of_alice = names(&bindings).into_iter().find(|name| name.starts_with("alice-")).unwrap();
+    world.door.put(&format!("/registry/rolebindings/n/{of_alice}"), GARBAGE).await;
+    let (alice, bob) = (world.running.user("alice"), world.running.user("bob"));
+    let path = format!("{MAPS}/c");
+    let refused = async || match alice.get(&path).await?.code {
+        403 => Ok(()),
+        code => Err(format!("alice is answered with {code}").into()),
+    };
+    world.running.until(refused).await;
+    bob.get(&path).await.unwrap().expect(200);
     world.running.stop().await;
 }
 
@@ -458,7 +482,7 @@ async fn what_cannot_be_read_is_a_resource_of_its_own() {
         table.json()["columnDefinitions"].as_array().unwrap().iter().map(|c| c["name"].clone()).collect();
     assert_eq!(
         columns,
-        ["Name", "Resource", "Namespace", "Object", "Reason", "Provider", "Key", "Since"].map(Value::from)
+        ["Name", "Resource", "Namespace", "Object", "Revision", "Reason", "Provider", "Key", "Since"].map(Value::from)
     );
     let metrics = String::from_utf8(world.get("/metrics").await.body.to_vec()).unwrap();
     assert!(

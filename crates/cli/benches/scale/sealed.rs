@@ -58,71 +58,37 @@ async fn busy(server: &Server, many: usize, work: impl Future<Output = ()>) -> f
     (server.cpu() - before).as_secs_f64() * 1e6 / many as f64
 }
 
+/// How often every object is changed.
+const ROUNDS: usize = 5;
+
 /// Creates, reads, lists, watches and changes with values as they are, and sealed.
 pub async fn beside_plain() {
     let many = server::setting("PAWL_BENCH_OBJECTS").map_or(20_000, |many| many as usize);
-    const ROUNDS: usize = 5;
-    const WATCHES: usize = 20;
     for (name, providers) in [("identity", json!([{"identity": {}}])), ("aesgcm", aesgcm(&["one"]))] {
         let (place, server) = start(&providers).await;
         let client = &place.client(Protocol::Http2);
         client.get("/readyz").await.unwrap();
         let (empty, log) = (server.resident(), logged(&place));
-        let made = busy(
-            &server,
-            many,
-            each(0..many, |i| async move {
-                drop(client.post(CONFIGMAPS, &configmap(i, 0)).await.unwrap().expect(201));
-            }),
-        );
-        let made = made.await;
+        let create = |i| async move { drop(client.post(CONFIGMAPS, &configmap(i, 0)).await.unwrap().expect(201)) };
+        let made = busy(&server, many, each(0..many, create)).await;
         let (held, created_log) = (server.resident() - empty, logged(&place) - log);
-        let read = busy(
-            &server,
-            many,
-            each(0..many, |i| async move {
-                drop(client.get(&format!("{CONFIGMAPS}/c-{i}")).await.unwrap().expect(200));
-            }),
-        );
-        let read = read.await;
-        let listed = busy(&server, 10 * many, async {
+        let get = |i| async move { drop(client.get(&format!("{CONFIGMAPS}/c-{i}")).await.unwrap().expect(200)) };
+        let read = busy(&server, many, each(0..many, get)).await;
+        let lists = async {
             for _ in 0..10 {
                 client.get(CONFIGMAPS).await.unwrap().ok().unwrap();
             }
-        });
-        let listed = listed.await;
+        };
+        let listed = busy(&server, 10 * many, lists).await;
         let log = logged(&place);
-        let changed = busy(&server, ROUNDS * many, async {
+        let changes = async {
             for round in 1..=ROUNDS {
-                each(0..many, |i| async move {
-                    let path = format!("{CONFIGMAPS}/c-{i}");
-                    drop(client.put(&path, &configmap(i, round)).await.unwrap().expect(200));
-                })
-                .await;
+                each(0..many, |i| change(client, i, round)).await;
             }
-        });
-        let changed = changed.await;
+        };
+        let changed = busy(&server, ROUNDS * many, changes).await;
         let changed_log = logged(&place) - log;
-        let version = newest(client).await;
-        let path = format!("{CONFIGMAPS}?watch=true&resourceVersion={version}");
-        let mut watches = Vec::new();
-        for _ in 0..WATCHES {
-            watches.push(client.watch(&path).await.unwrap());
-        }
-        let events = many / 10;
-        let followed = busy(&server, events * WATCHES, async {
-            let writing = each(0..events, |i| async move {
-                let path = format!("{CONFIGMAPS}/c-{i}");
-                drop(client.put(&path, &configmap(i, ROUNDS + 1)).await.unwrap().expect(200));
-            });
-            let following = watches.iter_mut().map(|watch| async move {
-                for _ in 0..events {
-                    assert_eq!(watch.next().await.unwrap().unwrap()["type"], "MODIFIED");
-                }
-            });
-            futures::future::join(writing, futures::future::join_all(following)).await;
-        });
-        let followed = followed.await;
+        let followed = watched(&server, client, many / 10).await;
         println!(
             "{name}: {many} objects; processors: create {made:.0} us, get {read:.1} us, list {listed:.2} us an object, change \
              {changed:.0} us, change that {WATCHES} watch {followed:.1} us a watch; {:.2} kB resident an object; log {:.2} kB a \
@@ -135,11 +101,33 @@ pub async fn beside_plain() {
     }
 }
 
+async fn change(client: &server::Client, number: usize, round: usize) {
+    client.put(&format!("{CONFIGMAPS}/c-{number}"), &configmap(number, round)).await.unwrap().expect(200);
+}
+
+const WATCHES: usize = 20;
+
+/// What a change costs for each of those who watch it, the change itself included.
+async fn watched(server: &Server, client: &server::Client, events: usize) -> f64 {
+    let path = format!("{CONFIGMAPS}?watch=true&resourceVersion={}", newest(client).await);
+    let mut watches = Vec::new();
+    for _ in 0..WATCHES {
+        watches.push(client.watch(&path).await.unwrap());
+    }
+    let following = watches.iter_mut().map(|watch| async move {
+        for _ in 0..events {
+            assert_eq!(watch.next().await.unwrap().unwrap()["type"], "MODIFIED");
+        }
+    });
+    let writing = each(0..events, |i| change(client, i, ROUNDS + 1));
+    let work = async { drop(futures::future::join(writing, futures::future::join_all(following)).await) };
+    busy(server, events * WATCHES, work).await
+}
+
 /// One object in ten was sealed by a key that is lost, and found again.
 pub async fn unreadable() {
     let many = server::setting("PAWL_BENCH_OBJECTS").map_or(100_000, |many| many as usize);
     let lost = many / 10;
-    const ROUNDS: usize = 5;
     let (place, mut server) = start(&aesgcm(&["lost"])).await;
     let client = &place.client(Protocol::Http2);
     let create = |i: usize| async move {
