@@ -1,10 +1,13 @@
 //! Many watches that nothing happens to, long lists in both encodings, many watches that resume far behind, many Secrets in
-//! use, many objects with pages of a state that has passed, snapshots of them, and writers of objects that a tightened schema
-//! refuses.
+//! use, many objects with pages of a state that has passed, snapshots of them, writers of objects that a tightened schema
+//! refuses, values that are sealed, and many that a lost key makes unreadable.
 //! `cargo bench --package pawl --bench scale` prints what they cost, and
 //! `-- resuming` (or another name below) only that; nothing is asserted. Other work on the machine spoils the figures.
 //! `PAWL_BENCH_OBJECTS` is how many objects are many.
 #![allow(clippy::restriction, reason = "a benchmark prints, and says when it cannot run")]
+
+#[path = "scale/sealed.rs"]
+mod sealed;
 
 use std::time::{Duration, Instant};
 
@@ -51,6 +54,12 @@ async fn main() {
     }
     if chosen("tightened") {
         tightened().await;
+    }
+    if chosen("sealed") {
+        sealed::beside_plain().await;
+    }
+    if chosen("unreadable") {
+        sealed::unreadable().await;
     }
 }
 

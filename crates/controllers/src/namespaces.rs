@@ -39,6 +39,8 @@ const DELETED_BY: &str = "apiserver.k8s.io/namespace-deleted-by";
 const WORKERS: usize = 8;
 /// What was deleted may have let other things go: so many times one looks again at once.
 const ROUNDS: usize = 64;
+/// How long until one looks again whether definitions can be read.
+const UNKNOWN: Duration = Duration::from_secs(2);
 
 pub fn start(tasks: &mut Tasks, actor: Actor, stall: Duration, tally: Arc<Tally>) {
     let informer = Informer::new(&actor, |r| is_namespace(r) || content::is_content(r));
@@ -161,6 +163,11 @@ impl Controller {
             let content = self.content(name);
             let (stalled, left) = self.watch_progress(&namespace, &content);
             match plan::plan(&content.objects, stalled) {
+                // What comes back with its definition would be in a namespace that is gone.
+                Round::Finish if !content.unknown.is_empty() => {
+                    self.report(&namespaces, &namespace, &content, &[]).await?;
+                    return Ok(Reconciled::After(UNKNOWN));
+                }
                 Round::Finish if content.unreadable.is_empty() => {
                     self.report(&namespaces, &namespace, &content, &[]).await?;
                     return self.finalize(&namespaces, &namespace).await;

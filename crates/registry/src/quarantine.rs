@@ -87,16 +87,17 @@ impl Registry {
         self.check_namespace(namespace).map_err(refused)?;
         let held = self.storage().kv().get(bytes_key(name)).await.map_err(|error| store_error(&error))?;
         let held = held.ok_or_else(|| refused("its bytes are not there any more".to_owned()))?;
-        if !cx.dry_run {
-            let key = Bytes::from(home.stored.full_key(&home.stored.key(namespace, original)));
-            let change = Change::Put { value: held.value, ttl: None };
-            let write = Write::new(key, Expect::Absent, change);
-            match self.storage().kv().write(write).await.map_err(|error| store_error(&error))? {
-                Outcome::Applied { .. } => self.let_go(name).await?,
-                Outcome::Conflict { .. } => {
-                    return Err(refused(format!("{resource} \"{original}\" is there already")));
-                }
-            }
+        let key = Bytes::from(home.stored.full_key(&home.stored.key(namespace, original)));
+        let taken = || refused(format!("{resource} \"{original}\" is there already"));
+        if cx.dry_run {
+            let there = self.storage().kv().get(key).await.map_err(|error| store_error(&error))?;
+            return there.map_or(Ok(entry), |_| Err(taken()));
+        }
+        let change = Change::Put { value: held.value, ttl: None };
+        let write = Write::new(key, Expect::Absent, change);
+        match self.storage().kv().write(write).await.map_err(|error| store_error(&error))? {
+            Outcome::Applied { .. } => self.let_go(name).await?,
+            Outcome::Conflict { .. } => return Err(taken()),
         }
         Ok(entry)
     }

@@ -105,7 +105,8 @@ fn resource(
         sub,
         ..ResourceFacts::default()
     };
-    let place = [("Resource", "resource"), ("Namespace", "namespace"), ("Object", "name")];
+    let place =
+        [("Resource", "resource"), ("Namespace", "namespace"), ("Object", "name"), ("Revision", "resourceVersion")];
     let shown: Vec<_> = place.iter().chain(columns).copied().collect();
     let texts: Vec<&str> = PLACE.iter().chain(fields).copied().collect();
     Resource { facts, behaviour: Arc::new(Told::new(shape(kind, &texts), &shown)) }

@@ -125,11 +125,8 @@ pub(crate) fn of_one(stored: &Stored, entry: &CacheEntry, unreadable: &Unreadabl
     let full_key = stored.full_key(&entry.key);
     let short = full_key.strip_prefix("/registry").unwrap_or(&full_key);
     let message = corrupt(short, &unreadable.message(entry.revision));
-    let cause = Cause {
-        reason: "UnexpectedServerResponse".to_owned(),
-        message: corrupt(&full_key, &unreadable.message(entry.revision)),
-        field: full_key.clone(),
-    };
+    let cause =
+        Cause { reason: "UnexpectedServerResponse".to_owned(), message: message.clone(), field: full_key.clone() };
     read_error(stored, format!("Internal error occurred: {message}"), full_key, vec![cause])
 }
 

@@ -140,21 +140,6 @@ pub struct Running {
 }
 
 impl Running {
-    /// Waits until a series of a metric is there and not zero.
-    pub async fn until_metric(&mut self, name: &str, label: &str) {
-        let Running { server, admin, .. } = self;
-        let counted = async || {
-            let text = admin.get("/metrics").await?;
-            let text = String::from_utf8_lossy(&text.body).into_owned();
-            let found = text.lines().find(|line| line.starts_with(name) && line.contains(label));
-            match found.is_some_and(|line| !line.ends_with(" 0")) {
-                true => Ok(()),
-                false => Err(format!("{name} is not counted").into()),
-            }
-        };
-        server.until(counted).await.unwrap_or_else(|why| panic!("{why}"));
-    }
-
     /// Starts a server with these flags, these users besides the one who may do everything, and one namespace `n`.
     pub async fn start(flags: &[&str], users: &[&str]) -> Self {
         let place = Place::new();

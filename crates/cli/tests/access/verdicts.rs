@@ -157,6 +157,43 @@ async fn nothing_is_done_here_that_kube_apiserver_refuses() {
     server.stop().await;
 }
 
+/// Everything that is served, what discovery does not show included, is a line of the matrix of roles (`crates/auth/tests/matrix.txt`).
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_that_is_served_is_in_the_matrix_of_roles() {
+    let mut place = Place::new();
+    let server = place.start().await;
+    let admin = place.client(Protocol::Http2);
+    let matrix =
+        fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../auth/tests/matrix.txt")).unwrap();
+    let lines: BTreeSet<&str> = matrix.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let mut unlisted = BTreeSet::new();
+    for resource in cases::resources(&admin).await.unwrap() {
+        let group = resource.root.strip_prefix("/apis/").and_then(|rest| rest.split('/').next());
+        let line = group.map_or_else(|| resource.plural.clone(), |group| format!("{}.{group}", resource.plural));
+        let mut below = resource.below.clone();
+        for hidden in ["history", "usedby", "invalidobjects", "restore", "snapshot"] {
+            let namespaced = format!("{}/namespaces/default/{}/x/{hidden}", resource.root, resource.plural);
+            let alone = format!("{}/{}/x/{hidden}", resource.root, resource.plural);
+            for path in [namespaced, alone] {
+                let told = admin.get(&path).await.unwrap();
+                let told = String::from_utf8_lossy(&told.body).into_owned();
+                if !told.contains("the server could not find the requested resource") {
+                    below.push(hidden.to_owned());
+                }
+            }
+        }
+        let all = below.iter().map(|below| format!("{line}/{below}")).chain([line.clone()]);
+        unlisted.extend(all.filter(|name| !lines.contains(name.as_str())));
+        for hidden in ["history", "usedby", "invalidobjects"] {
+            let name = format!("{line}/{hidden}");
+            let is_served = below.iter().any(|below| below == hidden);
+            assert!(is_served || !lines.contains(name.as_str()), "{name} is in the matrix, and nobody serves it");
+        }
+    }
+    assert!(unlisted.is_empty(), "not in the matrix: {unlisted:?}");
+    server.stop().await;
+}
+
 /// Whoever got to see an object may do to exactly that object what was asked: a review of access says so. No verdict of
 /// another server is needed for it.
 async fn check_authorized(admin: &Client, resources: &[Resource], answers: &[Answered]) -> Result<(), Failure> {

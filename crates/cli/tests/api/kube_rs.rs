@@ -1,8 +1,10 @@
-//! kube-rs works with the server by its own kubeconfig: every verb, watchers in both list modes, a reflector.
+//! kube-rs works with the server by its own kubeconfig: every verb, watchers in both list modes, a reflector, one also while
+//! something cannot be read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::{Stream, StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::Secret;
@@ -12,7 +14,8 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::watcher::{Config, Event};
 use kube::runtime::{WatchStreamExt, reflector, watcher};
 use kube::{Api, Client, ResourceExt};
-use pawl_testing::{DEADLINE, Place, Server, pause};
+use pawl_testing::damage::Door;
+use pawl_testing::{DEADLINE, Place, Running, Server, pause};
 use serde_json::json;
 
 const NAMESPACE: &str = "kube-rs";
@@ -21,9 +24,7 @@ const NAMESPACE: &str = "kube-rs";
 async fn start() -> (Place, Server, Client) {
     let mut place = Place::new();
     let server = place.start().await;
-    let kubeconfig = Kubeconfig::read_from(place.data().join("admin.kubeconfig")).unwrap();
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    let client = Client::try_from(config).unwrap();
+    let client = client(&place).await;
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let namespace = Namespace {
         metadata: ObjectMeta { name: Some(NAMESPACE.to_owned()), ..ObjectMeta::default() },
@@ -31,6 +32,13 @@ async fn start() -> (Place, Server, Client) {
     };
     namespaces.create(&PostParams::default(), &namespace).await.unwrap();
     (place, server, client)
+}
+
+/// A client with the server's own kubeconfig.
+async fn client(place: &Place) -> Client {
+    let kubeconfig = Kubeconfig::read_from(place.data().join("admin.kubeconfig")).unwrap();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    Client::try_from(config).unwrap()
 }
 
 fn config_map(name: &str, value: &str) -> ConfigMap {
@@ -239,4 +247,85 @@ async fn agree(api: &Api<ConfigMap>, store: &reflector::Store<ConfigMap>) {
     if tokio::time::timeout(DEADLINE, agreed).await.is_err() {
         assert_eq!(by_name(store.state()), listed);
     }
+}
+
+/// A configuration with one key, put in place in one step.
+fn use_key(place: &Place, name: &str, byte: u8) {
+    use base64::Engine;
+    let secret = base64::engine::general_purpose::STANDARD.encode([byte; 32]);
+    let providers = json!([{"aesgcm": {"keys": [{"name": name, "secret": secret}]}}]);
+    let text = json!({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "EncryptionConfiguration",
+        "resources": [{"resources": ["configmaps"], "providers": providers}]});
+    std::fs::write(place.path("keys.half"), text.to_string()).unwrap();
+    std::fs::rename(place.path("keys.half"), place.path("keys")).unwrap();
+}
+
+/// Waits until an object is answered with a code.
+async fn until(running: &mut Running, name: &str, code: u16) {
+    let Running { server, admin, .. } = running;
+    let path = format!("/api/v1/namespaces/n/configmaps/{name}");
+    let answered = async || match admin.get(&path).await?.code {
+        found if found == code => Ok(()),
+        found => Err(format!("{name} is answered with {found}").into()),
+    };
+    server.until(answered).await.unwrap();
+}
+
+/// The proposal asks for it: what turned unreadable under a reflector, by damage or by a key that is gone, and was removed
+/// unread or became readable again, is in its store as it is in the server. Nothing but the removal is needed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reflector_agrees_with_the_server_after_an_unsafe_delete() {
+    const UNSAFE: &str = "ignoreStoreReadErrorWithClusterBreakingPotential=true";
+    let place = Place::new();
+    use_key(&place, "one", 1);
+    let keys = format!("--encryption-provider-config={}", place.path("keys").display());
+    let flags = ["--controllers=-*", "--encryption-provider-config-automatic-reload", &keys];
+    let door = Door::new();
+    let mut running = door.start(place, &flags).await;
+    let api: Api<ConfigMap> = Api::namespaced(client(&running.place).await, "n");
+    for config in [Config::default(), Config::default().streaming_lists()] {
+        for name in ["damaged", "lost", "good"] {
+            api.create(&PostParams::default(), &config_map(name, "1")).await.unwrap();
+        }
+        let (store, writer) = reflector::store();
+        let told = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&told);
+        let stream = reflector(writer, watcher(api.clone(), config.labels("test=kube-rs"))).default_backoff();
+        let following = tokio::spawn(stream.for_each(move |event| {
+            counted.fetch_add(usize::from(event.is_err()), Ordering::Relaxed);
+            async {}
+        }));
+        tokio::time::timeout(DEADLINE, store.wait_until_ready()).await.unwrap().unwrap();
+        agree(&api, &store).await;
+
+        door.put("/registry/configmaps/n/damaged", b"this is not an object").await;
+        until(&mut running, "damaged", 500).await;
+        api.create(&PostParams::default(), &config_map("meanwhile", "1")).await.unwrap();
+        let remove = async |running: &Running, name: &str| {
+            let path = format!("/api/v1/namespaces/n/configmaps/{name}?{UNSAFE}");
+            running.admin.delete(&path).await.unwrap().expect(200);
+        };
+        remove(&running, "damaged").await;
+        agree(&api, &store).await;
+        assert_eq!(store.state().len(), 3, "lost, good, meanwhile");
+
+        // A key is gone: what it sealed is removed, or readable again when the key returns.
+        use_key(&running.place, "two", 2);
+        until(&mut running, "lost", 500).await;
+        remove(&running, "lost").await;
+        use_key(&running.place, "one", 1);
+        until(&mut running, "good", 200).await;
+        agree(&api, &store).await;
+        assert_eq!(store.state().len(), 2, "good, meanwhile");
+        assert!(told.load(Ordering::Relaxed) >= 2, "it was told each time");
+
+        // All is well: what comes now, comes to the reflector.
+        api.create(&PostParams::default(), &config_map("after", "1")).await.unwrap();
+        agree(&api, &store).await;
+        following.abort();
+        for name in ["good", "meanwhile", "after"] {
+            api.delete(name, &DeleteParams::default()).await.unwrap();
+        }
+    }
+    running.stop().await;
 }

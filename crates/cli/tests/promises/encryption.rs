@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::sealing::{RELOAD, command, flag, keys, kms, on_disk, start, until_metric, until_wiped, write};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use pawl_seal::testing::Plugin;
@@ -9,62 +10,8 @@ use pawl_testing::{Place, Running};
 use serde_json::{Value, json};
 
 const SECRETS: &str = "/api/v1/namespaces/n/secrets";
-const RELOAD: &str = "--encryption-provider-config-automatic-reload";
-
-fn keys(provider: &str, names: &[&str]) -> Value {
-    let secret = |name: &str| BASE64.encode([name.len() as u8 ^ name.as_bytes()[0]; 32]);
-    let keys: Vec<Value> = names.iter().map(|name| json!({"name": name, "secret": secret(name)})).collect();
-    json!({ provider: { "keys": keys } })
-}
-
-fn kms(plugin: &Plugin) -> Value {
-    json!({"kms": {"apiVersion": "v2", "name": "vault", "endpoint": plugin.endpoint(), "timeout": "2s"}})
-}
-
-fn write(path: &Path, providers: &Value) {
-    let text = json!({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "EncryptionConfiguration",
-        "resources": [{"resources": ["secrets", "configmaps"], "providers": providers}]});
-    // In one step: half a file is refused, and that is another test.
-    let half = path.with_extension("half");
-    std::fs::write(&half, text.to_string()).unwrap();
-    std::fs::rename(half, path).unwrap();
-}
-
-fn flag(place: &Place) -> String {
-    format!("--encryption-provider-config={}", place.path("encryption.yaml").display())
-}
-
-async fn start(providers: &Value, more: &[&str]) -> Running {
-    let place = Place::new();
-    write(&place.path("encryption.yaml"), providers);
-    let flag = flag(&place);
-    Running::start_in(place, &[&[flag.as_str()], more].concat()).await
-}
-
 fn secret(name: &str) -> Value {
     json!({"metadata": {"name": name}, "stringData": {"password": "plain-as-day"}})
-}
-
-/// Whether a text is anywhere in the files of a server. Some of them may go meanwhile.
-fn on_disk(directory: &Path, text: &[u8]) -> bool {
-    std::fs::read_dir(directory).unwrap().any(|entry| {
-        let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => on_disk(&path, text),
-            false => std::fs::read(&path).unwrap_or_default().windows(text.len()).any(|at| at == text),
-        }
-    })
-}
-
-/// The first write after a start begins a new segment, and the old one goes, with what was plain in it.
-async fn until_wiped(running: &mut Running, text: &str) {
-    running.admin.post("/api/v1/namespaces", &json!({"metadata": {"name": "m"}})).await.unwrap().expect(201);
-    let data = running.place.data();
-    let wiped = async || match on_disk(&data, text.as_bytes()) {
-        false => Ok(()),
-        true => Err("there is still something plain on the disk".into()),
-    };
-    running.server.until(wiped).await.unwrap();
 }
 
 async fn metric(running: &Running, line: &str) -> Option<f64> {
@@ -100,6 +47,9 @@ async fn every_provider_keeps_its_values_from_the_disk() {
         let flag = flag(&running.place);
         let running = running.restart(&[&flag]).await;
         assert_eq!(running.admin.get(&format!("{SECRETS}/a")).await.unwrap().expect(200), shown, "{providers}");
+        // What is sealed and can be read is deleted as ever.
+        running.admin.delete(&format!("{SECRETS}/a")).await.unwrap().expect(200);
+        running.admin.get(&format!("{SECRETS}/a")).await.unwrap().expect(404);
         let data = running.place.data();
         let place = running.place.path("");
         running.server.stop().await;
@@ -119,7 +69,7 @@ async fn keys_change_under_a_running_server() {
     // A file that makes no sense is refused, and told; what is in use stays.
     std::fs::write(&file, "resources: [").unwrap();
     let refused = "apiserver_encryption_config_controller_automatic_reloads_total{";
-    running.until_metric(refused, "status=\"failure\"").await;
+    until_metric(&mut running, refused, "status=\"failure\"").await;
     running.admin.get(&path).await.unwrap().expect(200);
     running.admin.post(SECRETS, &secret("b")).await.unwrap().expect(201);
     // A key that is lost: what it sealed cannot be read, and that is told before.
@@ -168,6 +118,8 @@ async fn a_server_starts_without_its_key_service_and_says_so() {
     assert_eq!(admin.get(SECRETS).await.unwrap().code, 503);
     assert_eq!(admin.post(SECRETS, &secret("b")).await.unwrap().code, 503);
     assert_eq!(admin.delete(&path).await.unwrap().code, 503);
+    let unread = format!("{path}?ignoreStoreReadErrorWithClusterBreakingPotential=true");
+    assert_eq!(admin.delete(&unread).await.unwrap().code, 503, "it is not damaged");
     let unready = admin.get("/readyz?verbose").await.unwrap();
     let text = String::from_utf8_lossy(&unready.body).into_owned();
     assert!(unready.code == 500 && text.contains("[-]kms-provider-0 failed"), "{text}");
@@ -187,6 +139,29 @@ async fn a_server_starts_without_its_key_service_and_says_so() {
     server.stop().await;
 }
 
+/// With reload key services have one check together, as upstream has it.
+#[tokio::test(flavor = "multi_thread")]
+async fn key_services_have_one_check_where_keys_may_change() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut plugin = Plugin::running(&directory.path().join("kms.sock"));
+    let running = start(&json!([kms(&plugin)]), &[RELOAD]).await;
+    running.admin.get("/healthz/kms-providers").await.unwrap().ok().unwrap();
+    assert_eq!(running.admin.get("/healthz/kms-provider-0").await.unwrap().code, 404);
+    let Running { place, server, .. } = running;
+    server.stop().await;
+    plugin.kill();
+    let mut command = place.command();
+    command.args([flag(&place).as_str(), RELOAD]);
+    let (server, admin) = (place.launch(command), place.client(pawl_testing::Protocol::Http1));
+    let mut running = Running { place, server, admin };
+    let listening = async || running.admin.get("/livez").await?.ok();
+    running.server.until(listening).await.unwrap();
+    until_code(&mut running, "/readyz/kms-providers", 500).await;
+    plugin.start();
+    until_code(&mut running, "/readyz/kms-providers", 200).await;
+    running.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_makes_no_sense_ends_the_start() {
     let place = Place::new();
@@ -202,13 +177,6 @@ async fn what_makes_no_sense_ends_the_start() {
     );
     assert!(!told.contains("c2hvcnQ="), "{told}");
     assert!(!place.data().join("store").exists(), "nothing is left behind");
-}
-
-fn command(place: &Place, arguments: &[&str]) -> (Option<i32>, String) {
-    let data = format!("--data-dir={}", place.data().display());
-    let output = pawl_testing::pawl().args(arguments).arg(data).output().unwrap();
-    let told = [output.stdout, output.stderr].concat();
-    (output.status.code(), String::from_utf8_lossy(&told).into_owned())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -266,7 +234,8 @@ async fn everything_is_sealed_anew_and_nothing_plain_stays_behind() {
     let encoded = BASE64.encode("plain-as-day");
     assert!(on_disk(&running.place.data(), encoded.as_bytes()), "that is how it is told that it works");
     write(&running.place.path("encryption.yaml"), &json!([keys("secretbox", &["one"]), {"identity": {}}]));
-    running.until_metric("apiserver_encryption_config_controller_automatic_reloads_total{", "status=\"success\"").await;
+    until_metric(&mut running, "apiserver_encryption_config_controller_automatic_reloads_total{", "status=\"success\"")
+        .await;
     let (code, told) = command(&running.place, &["rewrite", "--forget-history"]);
     assert_eq!(code, Some(0), "{told}");
     assert!(told.contains("objects sealed anew, 0 to go"), "{told}");
@@ -279,69 +248,6 @@ async fn everything_is_sealed_anew_and_nothing_plain_stays_behind() {
     let list = running.admin.get(SECRETS).await.unwrap().expect(200);
     assert_eq!(list["items"].as_array().unwrap().len(), 50);
     until_wiped(&mut running, &encoded).await;
-    running.stop().await;
-}
-
-/// Three providers in turn, many writers and readers, and a server that is killed in between: no wrong answer, no lost write.
-#[tokio::test(flavor = "multi_thread")]
-async fn keys_rotate_under_load() {
-    const OBJECTS: usize = 200;
-    const WRITERS: usize = 8;
-    let rotation = [
-        json!([keys("aesgcm", &["one"]), {"identity": {}}]),
-        json!([keys("secretbox", &["two"]), keys("aesgcm", &["one"])]),
-        json!([keys("aescbc", &["three"]), keys("secretbox", &["two"]), keys("aesgcm", &["one"])]),
-        json!([keys("aesgcm", &["four"]), keys("aescbc", &["three"])]),
-    ];
-    let mut running = start(&rotation[0], &[RELOAD, "--controllers=-*", "--history=1s"]).await;
-    let file = running.place.path("encryption.yaml");
-    for i in 0..OBJECTS {
-        running.admin.post(SECRETS, &secret(&format!("s{i}"))).await.unwrap().expect(201);
-    }
-    // What was acknowledged, by object.
-    let mut acknowledged = vec![0_u64; OBJECTS];
-    let flag = flag(&running.place);
-    for (turn, providers) in rotation.iter().enumerate().skip(1) {
-        write(&file, providers);
-        let work = (0..WRITERS).map(|writer| {
-            let client = running.place.client(pawl_testing::Protocol::Http2);
-            let mine: Vec<(usize, u64)> =
-                acknowledged.iter().copied().enumerate().filter(|(i, _)| i % WRITERS == writer).collect();
-            tokio::spawn(async move {
-                let mut done = Vec::new();
-                for (i, before) in mine {
-                    let path = format!("{SECRETS}/s{i}");
-                    let read = client.get(&path).await.unwrap().expect(200);
-                    let count =
-                        read["metadata"]["annotations"]["count"].as_str().map_or(0, |text| text.parse().unwrap());
-                    assert_eq!(count, before, "an acknowledged write is there");
-                    let patch = json!({"metadata": {"annotations": {"count": (before + 1).to_string()}}});
-                    client.merge(&path, &patch).await.unwrap().expect(200);
-                    done.push((i, before + 1));
-                }
-                done
-            })
-        });
-        for written in futures::future::join_all(work).await {
-            written.unwrap().into_iter().for_each(|(i, count)| acknowledged[i] = count);
-        }
-        let (code, told) = command(&running.place, &["rewrite", "--forget-history"]);
-        assert_eq!(code, Some(0), "{told}");
-        if turn == 2 {
-            let Running { mut place, server, .. } = running;
-            server.kill();
-            let server = place.start_flagged(&[&flag, RELOAD, "--controllers=-*", "--history=1s"]).await;
-            let admin = place.client(pawl_testing::Protocol::Http2);
-            running = Running { place, server, admin };
-        }
-    }
-    let flags = [flag.as_str(), RELOAD, "--controllers=-*", "--history=1s"];
-    let mut running = running.restart(&flags).await;
-    let list = running.admin.get(SECRETS).await.unwrap().expect(200);
-    let items = list["items"].as_array().unwrap();
-    assert_eq!(items.len(), OBJECTS);
-    assert!(items.iter().all(|item| item["metadata"]["annotations"]["count"] == "3"), "{list}");
-    until_wiped(&mut running, &BASE64.encode("plain-as-day")).await;
     running.stop().await;
 }
 

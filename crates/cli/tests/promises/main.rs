@@ -7,6 +7,8 @@ mod in_use;
 mod liens;
 mod liens_writes;
 mod namespaces;
+mod rotation;
+mod sealing;
 mod standalone;
 mod tools;
 mod unreadable;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::sealing::{RELOAD, flag, keys, write, write_for};
 use bytes::Bytes;
 use http::Request;
 use http::header::ACCEPT;
@@ -200,6 +201,7 @@ async fn who_may_removes_it_and_everything_is_well_again() {
         "details": {"name": "c", "kind": "ConfigMap"}, "code": 200});
     assert_eq!(dry.expect(200), success);
     world.get(&format!("{MAPS}/c")).await.expect(500);
+    assert_eq!(names(&world.get(&format!("{OWN}/quarantinedobjects")).await.expect(200)), [""; 0]);
     let done = alice.delete(&path).await.unwrap();
     assert_eq!(done.expect(200), success);
     assert!(
@@ -219,7 +221,7 @@ async fn who_may_removes_it_and_everything_is_well_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_option_stands_alone() {
-    let world = World::new(&["--controllers=-*"]).await;
+    let world = World::new(&["--controllers=-*", "--disable-admission-plugins=ServiceAccount"]).await;
     world.create(&["c"]).await;
     world.damage("c", GARBAGE).await;
     let admin = &world.running.admin;
@@ -245,8 +247,10 @@ async fn the_option_stands_alone() {
     world.get(&format!("{MAPS}/c")).await.expect(500);
     let eviction =
         json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}, "deleteOptions": {X: true}});
-    let evicted = admin.post("/api/v1/namespaces/n/pods/p/eviction", &eviction).await.unwrap();
-    assert!(matches!(evicted.code, 404 | 422), "{evicted:?}");
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    admin.post("/api/v1/namespaces/n/pods", &pod).await.unwrap().expect(201);
+    admin.post("/api/v1/namespaces/n/pods/p/eviction", &eviction).await.unwrap().expect(422);
+    world.get("/api/v1/namespaces/n/pods/p").await.expect(200);
     for name in ["default", "kube-system", "kube-public"] {
         let path = format!("/api/v1/namespaces/{name}?{X}=true");
         admin.delete(&path).await.unwrap().expect(403);
@@ -323,6 +327,28 @@ async fn watchers_are_told_and_relist() {
     world.running.stop().await;
 }
 
+/// The authorizer goes on with what it can read.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_binding_that_cannot_be_read_grants_nothing_and_others_go_on() {
+    let mut world = World::with_users(&["alice", "bob"], &["--controllers=-*"]).await;
+    world.create(&["c"]).await;
+    for user in ["alice", "bob"] {
+        world.running.grant(user, &["get"], "configmaps").await;
+    }
+    let bindings = world.get("/apis/rbac.authorization.k8s.io/v1/namespaces/n/rolebindings").await.expect(200);
+    let of_alice = names(&bindings).into_iter().find(|name| name.starts_with("alice-")).unwrap();
+    world.door.put(&format!("/registry/rolebindings/n/{of_alice}"), GARBAGE).await;
+    let (alice, bob) = (world.running.user("alice"), world.running.user("bob"));
+    let path = format!("{MAPS}/c");
+    let refused = async || match alice.get(&path).await?.code {
+        403 => Ok(()),
+        code => Err(format!("alice is answered with {code}").into()),
+    };
+    world.running.until(refused).await;
+    bob.get(&path).await.unwrap().expect(200);
+    world.running.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_namespace_with_something_unreadable_says_so_and_ends_when_it_is_gone() {
     let mut world = World::new(&[]).await;
@@ -363,6 +389,58 @@ async fn a_namespace_that_cannot_be_read_keeps_its_content_until_it_is_removed_a
     world.running.stop().await;
 }
 
+/// A definition that cannot be read is served as it was, for as long as the server knows it. After a restart nobody knows what it
+/// was: its objects are not served, and no namespace ends in which there may be some of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_objects_of_a_definition_that_cannot_be_read_are_served_and_never_forgotten() {
+    const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    const WIDGETS: &str = "/apis/example.com/v1/namespaces/n/widgets";
+    let place = Place::new();
+    let file = place.path("encryption.yaml");
+    let use_key = |name: &str| {
+        write_for(&file, &["customresourcedefinitions.apiextensions.k8s.io"], &json!([keys("aesgcm", &[name])]));
+    };
+    use_key("one");
+    let flag = flag(&place);
+    let door = Door::new();
+    let mut world = World { running: door.start(place, &[&flag, RELOAD]).await, door };
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let version = json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
+    let definition = json!({"metadata": {"name": "widgets.example.com"}, "spec": {"group": "example.com",
+        "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"}, "versions": [version]}});
+    world.running.admin.post(DEFINITIONS, &definition).await.unwrap().expect(201);
+    until(&mut world, WIDGETS, 200).await;
+    let widget = |name: &str| json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}});
+    world.running.admin.post(WIDGETS, &widget("before")).await.unwrap().expect(201);
+    let path = format!("{DEFINITIONS}/widgets.example.com");
+    use_key("two");
+    until(&mut world, &path, 500).await;
+    world.running.admin.post(WIDGETS, &widget("meanwhile")).await.unwrap().expect(201);
+    assert_eq!(names(&world.get(WIDGETS).await.expect(200)), ["before", "meanwhile"]);
+    let dry = world.running.admin.delete(&format!("{path}?{X}=true&dryRun=All")).await.unwrap();
+    dry.expect(200);
+    let told = "2 objects of this definition stay behind without it";
+    assert!(dry.warnings().iter().any(|text| text.contains(told)), "{dry:?}");
+    let (door, place) = (world.door, world.running.place);
+    world.running.server.stop().await;
+    let mut world = World { running: door.start(place, &[&flag, RELOAD]).await, door };
+    assert_eq!(world.get(WIDGETS).await.code, 404);
+    world.running.admin.delete("/api/v1/namespaces/n").await.unwrap().expect(200);
+    let Running { server, admin, .. } = &mut world.running;
+    let told = async || {
+        let namespace = admin.get("/api/v1/namespaces/n").await?.json();
+        match namespace["status"]["conditions"].to_string().contains("cannot be read: \\\"widgets.example.com\\\"") {
+            true => Ok(()),
+            false => Err(namespace.to_string().into()),
+        }
+    };
+    server.until(told).await.unwrap();
+    use_key("one");
+    world.running.until_gone("/api/v1/namespaces/n").await;
+    assert_eq!(names(&world.get("/apis/example.com/v1/widgets").await.expect(200)), [""; 0]);
+    world.running.stop().await;
+}
+
 const OWN: &str = "/apis/storage.pawl.dev/v1";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -399,7 +477,7 @@ async fn what_cannot_be_read_is_a_resource_of_its_own() {
         table.json()["columnDefinitions"].as_array().unwrap().iter().map(|c| c["name"].clone()).collect();
     assert_eq!(
         columns,
-        ["Name", "Resource", "Namespace", "Object", "Reason", "Provider", "Key", "Since"].map(Value::from)
+        ["Name", "Resource", "Namespace", "Object", "Revision", "Reason", "Provider", "Key", "Since"].map(Value::from)
     );
     let metrics = String::from_utf8(world.get("/metrics").await.body.to_vec()).unwrap();
     assert!(
@@ -457,6 +535,7 @@ async fn what_was_removed_unread_can_be_brought_back() {
     // The name is taken.
     world.create(&["c"]).await;
     admin.post(&path, &json!({})).await.unwrap().expect(409);
+    admin.post(&format!("{path}?dryRun=All"), &json!({})).await.unwrap().expect(409);
     admin.delete(&format!("{MAPS}/c")).await.unwrap().expect(200);
     admin.post(&format!("{path}?dryRun=All"), &json!({})).await.unwrap().expect(201);
     world.get(&format!("{MAPS}/c")).await.expect(404);
@@ -465,10 +544,14 @@ async fn what_was_removed_unread_can_be_brought_back() {
     assert_eq!(reason(&back), (500, "StorageReadError".to_owned()), "as unreadable as it was");
     assert_eq!(names(&world.get(&format!("{OWN}/quarantinedobjects")).await.expect(200)), [""; 0]);
     admin.post(&path, &json!({})).await.unwrap().expect(404);
-    // A namespace that is not there takes nothing back.
+    // Nor does one that goes away, or that is not there, take anything back.
     world.remove("c").await.expect(200);
     let all = world.get(&format!("{OWN}/quarantinedobjects")).await.expect(200);
     let path = format!("{OWN}/quarantinedobjects/{}/restore", names(&all)[0]);
+    admin.merge("/api/v1/namespaces/n", &json!({"metadata": {"finalizers": ["example.com/stay"]}})).await.unwrap();
+    admin.delete("/api/v1/namespaces/n").await.unwrap().expect(200);
+    let refused = admin.post(&path, &json!({})).await.unwrap().expect(409);
+    assert!(refused["message"].as_str().unwrap().contains("namespace n is being terminated"), "{refused}");
     world.door.delete("/registry/namespaces/n").await;
     world.get("/api/v1/namespaces/n").await.expect(404);
     let refused = admin.post(&path, &json!({})).await.unwrap().expect(409);
@@ -479,25 +562,40 @@ async fn what_was_removed_unread_can_be_brought_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_quarantine_lasts_as_long_as_it_is_told_to() {
+    let world = World::new(&["--controllers=-*", "--quarantine-ttl=0"]).await;
+    world.create(&["c"]).await;
+    world.damage("c", GARBAGE).await;
+    let removed = world.remove("c").await;
+    removed.expect(200);
+    assert!(!removed.warnings().iter().any(|text| text.contains("brings it back")), "{removed:?}");
+    let list = format!("{OWN}/quarantinedobjects");
+    assert_eq!(names(&world.get(&list).await.expect(200)), [""; 0]);
+    let (door, place) = (world.door, world.running.place);
+    world.running.server.stop().await;
+    let mut world = World { running: door.start(place, &["--controllers=-*", "--quarantine-ttl=2s"]).await, door };
+    world.create(&["c"]).await;
+    world.damage("c", GARBAGE).await;
+    world.remove("c").await.expect(200);
+    let kept = names(&world.get(&list).await.expect(200))[0].to_owned();
+    assert!(kept.starts_with("configmaps:n:c:"), "{kept}");
+    world.running.until_gone(&format!("{list}/{kept}")).await;
+    world.running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_lost_key_that_is_found_again_brings_everything_back() {
-    use base64::Engine;
     let place = Place::new();
     let file = place.path("encryption.yaml");
-    let write = |name: &str, byte: u8| {
-        let secret = base64::engine::general_purpose::STANDARD.encode([byte; 32]);
-        let text = json!({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "EncryptionConfiguration",
-            "resources": [{"resources": ["configmaps"], "providers": [{"aesgcm": {"keys": [{"name": name, "secret": secret}]}}]}]});
-        std::fs::write(file.with_extension("half"), text.to_string()).unwrap();
-        std::fs::rename(file.with_extension("half"), &file).unwrap();
-    };
-    write("one", 1);
-    let flag = format!("--encryption-provider-config={}", file.display());
-    let flags = ["--controllers=-*", &flag, "--encryption-provider-config-automatic-reload"];
+    let write = |name: &str| write(&file, &json!([keys("aesgcm", &[name])]));
+    write("one");
+    let flag = flag(&place);
+    let flags = ["--controllers=-*", &flag, RELOAD];
     let door = Door::new();
     let mut world = World { running: door.start(place, &flags).await, door };
     world.create(&["a", "b"]).await;
     let before = world.get(&format!("{MAPS}/a")).await.expect(200);
-    write("two", 2);
+    write("two");
     until(&mut world, &format!("{MAPS}/a"), 500).await;
     let told = world.get(&format!("{OWN}/unreadableobjects")).await.expect(200);
     let told: Vec<&str> = names(&told).into_iter().filter(|name| name.starts_with("configmaps:n:")).collect();
@@ -506,7 +604,7 @@ async fn a_lost_key_that_is_found_again_brings_everything_back() {
     let all = world.get(&format!("{OWN}/quarantinedobjects")).await.expect(200);
     let path = format!("{OWN}/quarantinedobjects/{}/restore", names(&all)[0]);
     world.running.admin.post(&path, &json!({})).await.unwrap().expect(201);
-    write("one", 1);
+    write("one");
     until(&mut world, &format!("{MAPS}/a"), 200).await;
     let after = world.get(&format!("{MAPS}/a")).await.expect(200);
     assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
@@ -522,4 +620,71 @@ async fn until(world: &mut World, path: &str, code: u16) {
         found => Err(format!("{path} is answered with {found}").into()),
     };
     server.until(answered).await.unwrap();
+}
+
+/// What the proposal asks to be tested, its stories and what it wants before beta, each with the test that shows it.
+const PROPOSAL: [(&str, &str, &str); 12] = [
+    (
+        "resources that are encrypted and are decryptable can still be deleted as before",
+        "crates/cli/tests/encryption.rs",
+        "fn every_provider_keeps_its_values_from_the_disk(",
+    ),
+    (
+        "resources that are malformed throw the new error on read",
+        "crates/cli/tests/unreadable.rs",
+        "fn every_way_to_read_names_what_cannot_be_read(",
+    ),
+    (
+        "resources that are malformed cannot be removed if the user lacks required permissions but uses the new DeleteOption",
+        "crates/cli/tests/unreadable.rs",
+        "fn who_may_removes_it_and_everything_is_well_again(",
+    ),
+    (
+        "resources that are malformed can be removed if the user has proper permissions and uses the new DeleteOption",
+        "crates/cli/tests/unreadable.rs",
+        "fn who_may_removes_it_and_everything_is_well_again(",
+    ),
+    (
+        "if there are too many malformed resources in a return of a LIST action, the error will be truncated",
+        "crates/cli/tests/unreadable.rs",
+        "fn a_hundred_are_named_and_no_more(",
+    ),
+    (
+        "an informer is consistent with the state in the storage after the corrupt resource is unsafe-deleted",
+        "crates/cli/tests/kube_rs.rs",
+        "fn a_reflector_agrees_with_the_server_after_an_unsafe_delete(",
+    ),
+    ("Story 1", "tests/kubectl/60-unreadable.sh", "## Story 1"),
+    ("Story 2", "tests/kubectl/60-unreadable.sh", "## Story 2"),
+    (
+        "API validation must be resilient to future additions to the API",
+        "crates/cli/tests/unreadable.rs",
+        "fn the_option_stands_alone(",
+    ),
+    (
+        "dynamic encryption config reload takes about 1m",
+        "crates/cli/tests/encryption.rs",
+        "fn keys_change_under_a_running_server(",
+    ),
+    (
+        "Allow `DryRun` together with `ignoreStoreReadErrorWithClusterBreakingPotential`",
+        "crates/cli/tests/unreadable.rs",
+        "fn who_may_removes_it_and_everything_is_well_again(",
+    ),
+    (
+        "The feature can be safely enabled and disabled at will.",
+        "crates/cli/tests/unreadable.rs",
+        "fn the_gate_goes_off_and_on_again(",
+    ),
+];
+
+#[test]
+fn each_line_of_the_proposal_has_its_test() {
+    for (line, file, test) in PROPOSAL {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{file}: {why}"));
+        // This table is no test.
+        let found = text.split("const PROPOSAL").next().unwrap().contains(test);
+        assert!(found, "{line}: {test} is not in {file}");
+    }
 }

@@ -28,7 +28,17 @@ pub fn of(content: &Content, errors: &[String]) -> Vec<Condition> {
     let remaining = remaining(content);
     let finalizers = finalizers(content);
     vec![
-        fine("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
+        if content.unknown.is_empty() {
+            fine("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered")
+        } else {
+            let names: Vec<&str> = content.unknown.iter().map(String::as_str).collect();
+            let message = format!(
+                "Discovery failed for some groups, {} failing: customresourcedefinitions that cannot be read: {}",
+                names.len(),
+                named(&names)
+            );
+            found("NamespaceDeletionDiscoveryFailure", "DiscoveryFailed", message)
+        },
         fine(
             "NamespaceDeletionGroupVersionParsingFailure",
             "ParsedGroupVersions",
@@ -166,7 +176,7 @@ mod tests {
     }
 
     fn check(objects: Vec<Remaining>, errors: &[&str], expect: [&str; 3]) {
-        let content = Content { objects, unreadable: Vec::new() };
+        let content = Content { objects, ..Content::default() };
         let errors: Vec<String> = errors.iter().map(|e| (*e).to_owned()).collect();
         let got = of(&content, &errors);
         let texts: Vec<String> = got.iter().map(|c| format!("{} {}: {}", c.holds, c.reason, c.message)).collect();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pawl_kinds::Resource;
 use pawl_meta::object::{Meta, Object};
-use pawl_registry::{Readability, Registry, Served};
+use pawl_registry::{Readability, Registry, Served, Table};
 use pawl_usage::{Protection, Target, Used, User, Uses, Who};
 
 use crate::informer::each_place;
@@ -81,6 +81,8 @@ pub struct Content {
     pub objects: Vec<Remaining>,
     /// Objects that cannot be read.
     pub unreadable: Vec<Unreadable>,
+    /// Definitions that cannot be read and are not served: of what may be stored of them nothing is known.
+    pub unknown: Vec<String>,
 }
 
 pub struct Unreadable {
@@ -98,7 +100,7 @@ impl Content {
     /// Everything in a namespace, as the caches have it. Liens count only where they hold.
     pub fn of(registry: &Registry, namespace: &str) -> Self {
         let table = registry.table();
-        let mut content = Self::default();
+        let mut content = Self { unknown: unknown_definitions(&table), ..Self::default() };
         let prefix = format!("{namespace}/");
         for served in each_place(&table).into_iter().filter(|s| is_content(&s.resource)) {
             let objects = served.stored.cache.objects();
@@ -119,4 +121,11 @@ impl Content {
         }
         content
     }
+}
+
+fn unknown_definitions(table: &Table) -> Vec<String> {
+    let Some(home) = table.preferred(pawl_custom::GROUP, pawl_custom::PLURAL) else { return Vec::new() };
+    let is_served =
+        |name: &str| name.split_once('.').is_some_and(|(plural, group)| table.preferred(group, plural).is_some());
+    home.stored.cache.closed().keys().filter(|name| !is_served(name)).map(|name| name.to_string()).collect()
 }
