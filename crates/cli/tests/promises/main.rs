@@ -2,6 +2,8 @@
 
 #![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
+mod asking;
+mod elsewhere;
 mod encryption;
 mod in_use;
 mod liens;
@@ -12,3 +14,4 @@ mod sealing;
 mod standalone;
 mod tools;
 mod unreadable;
+mod why;

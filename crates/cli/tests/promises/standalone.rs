@@ -2,10 +2,14 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
-use pawl_testing::{Client, Protocol, Running, Signal, pawl};
+use pawl_testing::{Client, Protocol, Running, Signal, pawl, seed};
 use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::watch;
 
 const NOT_DEPLOYED: &str = "--controllers=*,-secret-protection-controller,-configmap-protection-controller";
 const SECRETS: &str = "/api/v1/namespaces/n/secrets";
@@ -20,10 +24,14 @@ struct Controller {
 
 impl Controller {
     fn start(running: &Running, which: &str) -> Self {
+        Self::start_with(&running.place.data().join("admin.kubeconfig"), which)
+    }
+
+    fn start_with(kubeconfig: &Path, which: &str) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut command = pawl();
         command.args(["controller", which]);
-        command.arg(format!("--kubeconfig={}", running.place.data().join("admin.kubeconfig").display()));
+        command.arg(format!("--kubeconfig={}", kubeconfig.display()));
         command.arg(format!("--bind-address=127.0.0.1:{port}"));
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         Self { child, port }
@@ -200,8 +208,160 @@ async fn beside_the_server_s_own_it_does_not_fight() {
         list["items"].as_array().unwrap().iter().map(of).collect::<Vec<_>>()
     };
     let before = versions(&running.admin).await;
-    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(versions(&running.admin).await, before);
+    controller.stop();
+    running.stop().await;
+}
+
+/// What becomes of bytes on the way between a controller and its server.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Line {
+    Open,
+    /// Nothing arrives, and nothing is lost: a network that is gone for a moment.
+    Still,
+    /// Connections break, and nobody answers.
+    Cut,
+}
+
+/// A way to a server that can be interrupted.
+struct Wire {
+    port: u16,
+    line: watch::Sender<Line>,
+}
+
+impl Wire {
+    async fn to(port: u16) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (line, seen) = watch::channel(Line::Open);
+        let wire = Self { port: listener.local_addr().unwrap().port(), line };
+        tokio::spawn(async move {
+            while let Ok((near, _)) = listener.accept().await {
+                let line = seen.clone();
+                if *line.borrow() == Line::Cut {
+                    continue;
+                }
+                tokio::spawn(async move {
+                    let Ok(far) = tokio::net::TcpStream::connect(("127.0.0.1", port)).await else { return };
+                    let ((near_in, near_out), (far_in, far_out)) = (near.into_split(), far.into_split());
+                    tokio::select! {
+                        () = carry(near_in, far_out, line.clone()) => {}
+                        () = carry(far_in, near_out, line.clone()) => {}
+                    }
+                });
+            }
+        });
+        wire
+    }
+
+    fn set(&self, line: Line) {
+        self.line.send_replace(line);
+    }
+}
+
+/// Brings bytes from one side to the other, as the line lets it.
+async fn carry(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, mut line: watch::Receiver<Line>) {
+    let mut cut = line.clone();
+    let carried = async {
+        let mut buffer = vec![0; 64 << 10];
+        while let Ok(read @ 1..) = from.read(&mut buffer).await {
+            let _ = line.wait_for(|line| *line != Line::Still).await;
+            if to.write_all(&buffer[..read]).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = carried => {}
+        _ = cut.wait_for(|line| *line == Line::Cut) => {}
+    }
+}
+
+/// A random change of a Secret or of who uses it. That it is refused is an answer, too.
+async fn step(random: &mut fastrand::Rng, admin: &Client) {
+    let (s, p) = (random.usize(..4), random.usize(..5));
+    let (secret, pod) = (format!("{SECRETS}/s{s}"), format!("{PODS}/p{p}"));
+    let wish = |value: Value| json!({"metadata": {"annotations": {"kubernetes.io/enable-secret-protection": value}}});
+    let _ = match random.u8(..8) {
+        0 | 1 => {
+            let mut made = wish(json!("yes"));
+            made["metadata"]["name"] = json!(format!("s{s}"));
+            admin.post(SECRETS, &made).await.unwrap()
+        }
+        2 => admin.merge(&secret, &wish(json!("yes"))).await.unwrap(),
+        3 => admin.merge(&secret, &wish(Value::Null)).await.unwrap(),
+        4 => admin.delete(&secret).await.unwrap(),
+        5 | 6 => {
+            let volumes: Vec<Value> = (0..random.usize(1..3))
+                .map(
+                    |at| json!({"name": format!("v{at}"), "secret": {"secretName": format!("s{}", random.usize(..4))}}),
+                )
+                .collect();
+            let spec = json!({"containers": [{"name": "c", "image": "i"}], "volumes": volumes});
+            admin.post(PODS, &json!({"metadata": {"name": format!("p{p}")}, "spec": spec})).await.unwrap()
+        }
+        _ => admin.delete(&format!("{pod}?gracePeriodSeconds=0")).await.unwrap(),
+    };
+}
+
+/// The Secrets whose lien is not as it should be, by what is there now.
+async fn wrong(admin: &Client) -> Result<Vec<String>, pawl_testing::Failure> {
+    let pods = admin.get(PODS).await?.json();
+    let mut used = std::collections::BTreeSet::new();
+    for pod in pods["items"].as_array().unwrap() {
+        let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+        used.extend(volumes.filter_map(|volume| volume["secret"]["secretName"].as_str().map(str::to_owned)));
+    }
+    let secrets = admin.get(SECRETS).await?.json();
+    let is_wrong = |secret: &&Value| {
+        let metadata = &secret["metadata"];
+        let wanted = metadata["annotations"]["kubernetes.io/enable-secret-protection"] == "yes";
+        let has = metadata["liens"] == json!(["kubernetes.io/secret-protection"]);
+        has != (wanted && used.contains(metadata["name"].as_str().unwrap()))
+    };
+    Ok(secrets["items"].as_array().unwrap().iter().filter(is_wrong).map(Value::to_string).collect())
+}
+
+/// Random changes while the controller is cut off from its server, hears nothing for a while, or starts anew. Whenever the line
+/// is open and nothing happens, a lien is there exactly where it is wanted and used.
+#[tokio::test(flavor = "multi_thread")]
+async fn cut_off_and_back_liens_are_where_they_are_wanted_and_used() {
+    let seed = seed();
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut running = Running::start(&[NOT_DEPLOYED], &[]).await;
+    let wire = Wire::to(running.place.port).await;
+    let config = std::fs::read_to_string(running.place.data().join("admin.kubeconfig")).unwrap();
+    let through = running.place.path("through.kubeconfig");
+    let rerouted = config.replace(&format!(":{}", running.place.port), &format!(":{}", wire.port));
+    assert_ne!(config, rerouted);
+    std::fs::write(&through, rerouted).unwrap();
+    let mut controller = Controller::start_with(&through, "secret-protection");
+    let admin = running.place.client(Protocol::Http2);
+    for round in 0..24 {
+        for _ in 0..random.usize(1..8) {
+            step(&mut random, &admin).await;
+        }
+        let line = [Line::Still, Line::Cut, Line::Cut, Line::Open][round % 4];
+        wire.set(line);
+        for _ in 0..random.usize(1..12) {
+            step(&mut random, &admin).await;
+            tokio::time::sleep(Duration::from_millis(random.u64(..60))).await;
+        }
+        if round % 8 == 5 {
+            // One that is stopped gives its Lease back, so that the next one need not wait for its end.
+            wire.set(Line::Open);
+            controller.stop();
+            step(&mut random, &admin).await;
+            controller = Controller::start_with(&through, "secret-protection");
+        }
+        wire.set(Line::Open);
+        running
+            .until(async || match wrong(&admin).await?.as_slice() {
+                [] => Ok(()),
+                wrong => Err(format!("round {round} after {line:?}, PAWL_SEED={seed}: {wrong:?}").into()),
+            })
+            .await;
+    }
     controller.stop();
     running.stop().await;
 }

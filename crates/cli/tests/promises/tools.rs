@@ -1,96 +1,13 @@
 //! The commands that say why, against a real server: `pawl why` and what it leads to, for people and for scripts.
 
 use std::fs;
-use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use pawl_testing::damage::Door;
 use pawl_testing::{Place, Running, pawl};
+
+use crate::asking::{ask, finish, kubeconfig, links, typing};
 use serde_json::{Value, json};
-
-/// What a command said and how it ended.
-#[derive(Debug)]
-struct Said {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl Said {
-    #[track_caller]
-    fn ended(self, code: i32) -> Self {
-        assert_eq!(self.code, code, "{self:?}");
-        self
-    }
-
-    #[track_caller]
-    fn has(self, text: &str) -> Self {
-        assert!(self.out.contains(text), "no {text:?} in:\n{}\n{}", self.out, self.err);
-        self
-    }
-
-    #[track_caller]
-    fn told(self, text: &str) -> Self {
-        assert!(self.err.contains(text), "no {text:?} in:\n{}\n{}", self.err, self.out);
-        self
-    }
-
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|why| panic!("{why}: {self:?}"))
-    }
-}
-
-fn kubeconfig(running: &Running) -> PathBuf {
-    running.place.data().join("admin.kubeconfig")
-}
-
-fn finish(mut command: Command, typed: &str) -> Said {
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    // Who asks nothing may end before it reads.
-    let _ = child.stdin.take().unwrap().write_all(typed.as_bytes());
-    let output = child.wait_with_output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Said { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
-}
-
-/// Runs a command against a server, in the namespace `n`.
-fn ask(running: &Running, arguments: &[&str]) -> Said {
-    typing(running, arguments, "")
-}
-
-/// The same with something typed: through kubectl where there is one, by itself where not.
-fn typing(running: &Running, arguments: &[&str], typed: &str) -> Said {
-    let mut command = plugin(running);
-    command.args(arguments).args(["-n", "n"]).env("KUBECONFIG", kubeconfig(running));
-    finish(command, typed)
-}
-
-fn has_kubectl() -> bool {
-    Command::new("kubectl").args(["version", "--client"]).output().is_ok_and(|output| output.status.success())
-}
-
-fn plugin(running: &Running) -> Command {
-    let links = links(running);
-    if !has_kubectl() {
-        return Command::new(links.join("kubectl-pawl"));
-    }
-    let mut command = Command::new("kubectl");
-    command.arg("pawl").env("PATH", format!("{}:{}", links.display(), std::env::var("PATH").unwrap_or_default()));
-    command
-}
-
-/// The binary under the names by which kubectl finds it.
-fn links(running: &Running) -> PathBuf {
-    let links = running.place.path("links");
-    if fs::create_dir(&links).is_ok() {
-        for name in ["kubectl-pawl", "kubectl_complete-pawl"] {
-            std::os::unix::fs::symlink(pawl_testing::binary(), links.join(name)).unwrap();
-        }
-    }
-    links
-}
 
 async fn create(running: &Running, path: &str, object: Value) -> Value {
     running.admin.post(path, &object).await.unwrap().expect(201)
@@ -235,8 +152,32 @@ async fn liens_are_listed_added_removed_and_overridden() {
     ask(&running, &["lien", "remove", "secret/db", "d.e/f"]).ended(0).has("there is no lien d.e/f");
     typing(&running, &["delete", "secret/db", "--ignore-liens"], "yes\n").ended(0).has("deleted");
     running.admin.get(&format!("{SECRETS}/db")).await.unwrap().expect(404);
+    check_changes_for_scripts(&running).await;
     ask(&running, &["delete", "cm/c", "--ignore-liens", "--yes"]).ended(0);
     running.stop().await;
+}
+
+/// What changes something tells it in every format, too.
+async fn check_changes_for_scripts(running: &Running) {
+    secret(running, "s", json!({})).await;
+    let object =
+        json!({"group": "", "version": "v1", "resource": "secrets", "kind": "Secret", "namespace": "n", "name": "s"});
+    let told = |result: &str, changed: bool, dry_run: bool| {
+        json!({"kind": "Change", "apiVersion": "tools.pawl.dev/v1", "object": object, "result": result,
+            "changed": changed, "dryRun": dry_run})
+    };
+    let lien =
+        |verb: &'static str, format: &'static str| ask(running, &["lien", verb, "secret/s", "a.b/c", "-o", format]);
+    assert_eq!(lien("add", "json").ended(0).json(), told("the lien a.b/c is on it", true, false));
+    assert_eq!(lien("add", "json").ended(0).json(), told("the lien a.b/c was on it already", false, false));
+    lien("add", "yaml").ended(0).has("result: the lien a.b/c was on it already\n").has("changed: false\n");
+    assert_eq!(lien("remove", "name").ended(0).out, "secret/s\n");
+    assert_eq!(lien("remove", "wide").ended(0).out, "secret/s in n: there is no lien a.b/c\n");
+    let delete = ["delete", "secret/s", "-o", "json"];
+    let dry = ask(running, &[&delete[..], &["--dry-run"]].concat()).ended(0).json();
+    assert_eq!(dry, told("would be deleted", true, true));
+    assert_eq!(ask(running, &delete).ended(0).json(), told("deleted", true, false));
+    assert_eq!(ask(running, &delete).ended(1).out, "", "an error is no answer");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -267,7 +208,15 @@ async fn what_cannot_be_read_is_named_purged_and_brought_back() {
     ask(&running, &["quarantine", "restore", listed.trim(), "--dry-run"]).ended(0).has("would be brought back");
     ask(&running, &["quarantine", "restore", listed.trim()]).ended(0).has("brought back");
     running.admin.get(&format!("{MAPS}/c")).await.unwrap().expect(500);
-    ask(&running, &["purge", "cm/c", "--yes"]).ended(0);
+    let dry = ask(&running, &["purge", "cm/c", "--dry-run", "-o", "json"]).ended(0).json();
+    assert_eq!(
+        (&dry["object"]["name"], &dry["result"], &dry["dryRun"]),
+        (&json!("c"), &json!("would be removed unread"), &json!(true))
+    );
+    assert_eq!(ask(&running, &["purge", "cm/c", "--yes", "-o", "name"]).ended(0).out, "configmap/c\n");
+    let kept = ask(&running, &["quarantine", "list", "-o", "name"]).ended(0).out;
+    let dry = ask(&running, &["quarantine", "restore", kept.trim(), "--dry-run", "-o", "json"]).ended(0).json();
+    assert_eq!((&dry["object"]["name"], &dry["changed"]), (&json!(kept.trim()), &json!(true)));
     ask(&running, &["unreadable"]).ended(0);
     running.stop().await;
 }
@@ -337,6 +286,11 @@ async fn liens_of_a_controller_that_is_gone_are_released_with_the_gate_off_too()
     let release = ["release-liens", "--controller=secret-protection"];
     ask(&running, &[release[0], release[1], "--dry-run"]).ended(0).has("2 of 3 secrets would be released");
     assert_eq!(ask(&running, &["liens", "-o", "name"]).out.lines().count(), 5);
+    let dry = [release[0], release[1], "--dry-run", "-o"];
+    let told = ask(&running, &[&dry[..], &["json"]].concat()).ended(0).json();
+    assert_eq!((&told["lookedAt"], &told["items"][0]["object"]["name"]), (&json!(3), &json!("one")));
+    assert_eq!(ask(&running, &[&dry[..], &["name"]].concat()).ended(0).out, "secret/one\nsecret/two\n");
+    ask(&running, &[&dry[..], &["wide"]].concat()).ended(0).has("secret/two in n: would be released from");
     // Others may use the server without the gate.
     let running = running.restart(&["--controllers=-*", "--feature-gates=InUseProtection=false"]).await;
     ask(&running, &release).ended(0).has("2 of 3 secrets released from kubernetes.io/secret-protection");

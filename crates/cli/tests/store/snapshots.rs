@@ -188,6 +188,46 @@ async fn whoever_is_killed_leaves_nothing_that_looks_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn two_are_taken_at_once_and_no_more() {
+    let running = Running::start(&["--controllers=-*"], &[]).await;
+    // More than the sockets between a server and a client who does not read can hold.
+    let filling = "x".repeat(900_000);
+    for number in 0..40 {
+        running.admin.post(MAPS, &map(&format!("c-{number}"), &filling)).await.unwrap().expect(201);
+    }
+    let wanted = json!({"apiVersion": "storage.pawl.dev/v1", "kind": "Snapshot"});
+    let asked = || http::Request::post(SNAPSHOTS).header("content-type", "application/json");
+    let slow: Vec<Client> = (0..2).map(|_| running.place.client(Protocol::Http2)).collect();
+    let mut taken = Vec::new();
+    for client in &slow {
+        let answer = client.open(asked(), wanted.to_string().into()).await.unwrap();
+        assert_eq!(answer.status(), 200);
+        taken.push(answer);
+    }
+    let refused = running.admin.post(SNAPSHOTS, &wanted).await.unwrap();
+    assert_eq!(refused.expect(429)["reason"], "TooManyRequests");
+    assert!(refused.headers.contains_key("retry-after"), "{:?}", refused.headers);
+    let (file, data) = (running.place.path("third"), running.place.data());
+    let said = told(&["save", text(&file), "--data-dir", text(&data)], 1).await;
+    assert!(said.contains("other snapshots are being taken") && !file.exists(), "{said}");
+    // Others work on meanwhile, and who goes away makes room.
+    running.admin.post(MAPS, &map("new", "new")).await.unwrap().expect(201);
+    let one = taken.pop().unwrap();
+    drop(one);
+    let mut running = running;
+    let (admin, question) = (running.place.client(Protocol::Http2), wanted.clone());
+    let may = async || admin.post(SNAPSHOTS, &question).await?.ok();
+    running.until(may).await;
+    // The one that waited all the while is whole, and of its time.
+    let body = http_body_util::BodyExt::collect(taken.pop().unwrap().into_body()).await.unwrap().to_bytes();
+    let mut decoder = Decoder::open(&body[..]).unwrap();
+    while let Some(records) = decoder.next_block().unwrap() {
+        assert!(records.iter().all(|record| !record.key.ends_with(b"/new")));
+    }
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_snapshot_needs_a_permission_of_its_own() {
     let mut running = Running::start(&["--controllers=-*"], &["view", "edit", "admin", "reader", "keeper"]).await;
     let group = "rbac.authorization.k8s.io";
@@ -313,6 +353,64 @@ async fn directories_are_saved_looked_into_migrated_and_salvaged() {
     let mut place = place;
     let server = place.start_flagged(&["--controllers=-*"]).await;
     assert_eq!(items(&place.client(Protocol::Http2).get(MAPS).await.unwrap().expect(200)), before);
+    server.stop().await;
+}
+
+/// A migration that is killed when part of it is there goes on when the same is run again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_migration_that_was_killed_goes_on() {
+    let running = Running::start(&["--controllers=-*"], &[]).await;
+    let filling = "y".repeat(900_000);
+    for number in 0..40 {
+        running.admin.post(MAPS, &map(&format!("c-{number:03}"), &filling)).await.unwrap().expect(201);
+    }
+    let before = items(&running.admin.get(MAPS).await.unwrap().expect(200));
+    let Running { server, place, .. } = running;
+    server.stop().await;
+    let data = text(&place.data()).to_owned();
+    let migrate = |to: &str| {
+        let mut command = pawl();
+        command.args(["migrate", "--from", &data, "--to", to]);
+        command
+    };
+    let (mut target, mut kills) = (Place::new(), 0);
+    let said = loop {
+        let to = text(&target.data()).to_owned();
+        let mut child = migrate(&to).stdout(std::process::Stdio::null()).spawn().unwrap();
+        let made = target.data().join("store.restoring/making.tmp");
+        // Further with every attempt.
+        let enough = 3_000_000 * (kills + 1);
+        let ended = loop {
+            if let Some(ended) = child.try_wait().unwrap() {
+                break Some(ended);
+            }
+            if std::fs::metadata(&made).is_ok_and(|made| made.len() > enough) {
+                break None;
+            }
+            tokio::time::sleep(std::time::Duration::from_micros(200)).await;
+        };
+        let _ = child.kill();
+        child.wait().unwrap();
+        if let Some(ended) = ended {
+            // It was quicker than we are: once more, from the start.
+            assert!(ended.success());
+            (target, kills) = (Place::new(), 0);
+            continue;
+        }
+        assert!(!target.data().join("store").exists(), "half of it is no store");
+        kills += 1;
+        if kills == 3 {
+            let output = run(migrate(&to)).await;
+            assert!(output.status.success(), "{output:?}");
+            break String::from_utf8(output.stdout).unwrap();
+        }
+    };
+    let already = said.split_once(" of them were there from before").expect(&said).0.rsplit('\n').next().unwrap();
+    // Blocks have a quarter of a megabyte, or one object.
+    assert!(already.parse::<usize>().unwrap() >= 5, "{said}");
+    told(&["verify", text(&target.data())], 0).await;
+    let server = target.start_flagged(&["--controllers=-*"]).await;
+    assert_eq!(items(&target.client(Protocol::Http2).get(MAPS).await.unwrap().expect(200)), before);
     server.stop().await;
 }
 
