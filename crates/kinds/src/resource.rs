@@ -13,7 +13,7 @@ use crate::{Behaviour, facts};
 /// A resource in one of its versions.
 #[derive(Clone, Debug)]
 pub struct Resource {
-    pub facts: Facts,
+    pub facts: ResourceFacts,
     /// What its kind does.
     pub behaviour: Arc<dyn Behaviour>,
 }
@@ -21,7 +21,7 @@ pub struct Resource {
 /// What is said of a resource: plain data, whoever says it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Facts {
+pub struct ResourceFacts {
     pub group: String,
     pub version: String,
     pub kind: String,
@@ -284,14 +284,14 @@ impl Resource {
 }
 
 /// What the facts say of every built-in resource, or what in them makes no sense.
-pub(crate) fn load() -> Result<&'static [Facts], String> {
-    static FACTS: OnceLock<Result<Vec<Facts>, String>> = OnceLock::new();
+pub(crate) fn load() -> Result<&'static [ResourceFacts], String> {
+    static FACTS: OnceLock<Result<Vec<ResourceFacts>, String>> = OnceLock::new();
     let read = || parse().map_err(|error| format!("resources: {error}"));
     FACTS.get_or_init(read).as_deref().map_err(Clone::clone)
 }
 
-fn parse() -> serde_json::Result<Vec<Facts>> {
-    let lists = facts::text().resources.iter().map(|list| serde_json::from_str::<Vec<Facts>>(list));
+fn parse() -> serde_json::Result<Vec<ResourceFacts>> {
+    let lists = facts::text().resources.iter().map(|list| serde_json::from_str::<Vec<ResourceFacts>>(list));
     lists.collect::<serde_json::Result<Vec<_>>>().map(|lists| lists.into_iter().flatten().collect())
 }
 

@@ -13,7 +13,7 @@ use pawl_seal::Plain;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::entry::{Entry, encode};
+use crate::entry::{CacheEntry, encode};
 use crate::showing::{self, GROUP, QUARANTINED, VERSION};
 use crate::storage::{Put, Written, store_error};
 use crate::table::Stored;
@@ -29,7 +29,7 @@ impl Registry {
         &self,
         cx: &Context,
         stored: &Stored,
-        entry: &Entry,
+        entry: &CacheEntry,
         unreadable: &Unreadable,
     ) -> Result<Option<String>, Status> {
         let ttl = self.settings.quarantine;
@@ -75,7 +75,7 @@ impl Registry {
     }
 
     /// Brings an object back to where it was, as it was stored.
-    pub async fn restore(&self, cx: &Context, name: &str) -> Result<Arc<Entry>, Status> {
+    pub async fn restore(&self, cx: &Context, name: &str) -> Result<Arc<CacheEntry>, Status> {
         let served = self.quarantine().ok_or_else(Status::no_such_resource)?;
         let entry = self.get(&served, "", name, None).await?;
         let object = entry.must_be_readable(&served.stored)?.object(entry.revision);

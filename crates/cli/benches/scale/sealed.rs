@@ -6,8 +6,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
-use super::server::{self, Place, Protocol, Server};
 use super::{CONFIGMAPS, configmap, each, newest};
+use pawl_testing::{Place, Protocol, Server};
 
 const RELOAD: &str = "--encryption-provider-config-automatic-reload";
 
@@ -63,7 +63,7 @@ const ROUNDS: usize = 5;
 
 /// Creates, reads, lists, watches and changes with values as they are, and sealed.
 pub async fn beside_plain() {
-    let many = server::setting("PAWL_BENCH_OBJECTS").map_or(20_000, |many| many as usize);
+    let many = pawl_testing::setting("PAWL_BENCH_OBJECTS").map_or(20_000, |many| many as usize);
     for (name, providers) in [("identity", json!([{"identity": {}}])), ("aesgcm", aesgcm(&["one"]))] {
         let (place, server) = start(&providers).await;
         let client = &place.client(Protocol::Http2);
@@ -101,14 +101,14 @@ pub async fn beside_plain() {
     }
 }
 
-async fn change(client: &server::Client, number: usize, round: usize) {
+async fn change(client: &pawl_testing::Client, number: usize, round: usize) {
     client.put(&format!("{CONFIGMAPS}/c-{number}"), &configmap(number, round)).await.unwrap().expect(200);
 }
 
 const WATCHES: usize = 20;
 
 /// What a change costs for each of those who watch it, the change itself included.
-async fn watched(server: &Server, client: &server::Client, events: usize) -> f64 {
+async fn watched(server: &Server, client: &pawl_testing::Client, events: usize) -> f64 {
     let path = format!("{CONFIGMAPS}?watch=true&resourceVersion={}", newest(client).await);
     let mut watches = Vec::new();
     for _ in 0..WATCHES {
@@ -126,7 +126,7 @@ async fn watched(server: &Server, client: &server::Client, events: usize) -> f64
 
 /// One object in ten was sealed by a key that is lost, and found again.
 pub async fn unreadable() {
-    let many = server::setting("PAWL_BENCH_OBJECTS").map_or(100_000, |many| many as usize);
+    let many = pawl_testing::setting("PAWL_BENCH_OBJECTS").map_or(100_000, |many| many as usize);
     let lost = many / 10;
     let (place, mut server) = start(&aesgcm(&["lost"])).await;
     let client = &place.client(Protocol::Http2);
@@ -170,7 +170,7 @@ pub async fn unreadable() {
     server.stop().await;
 }
 
-async fn until(server: &mut Server, client: &server::Client, path: &str, code: u16) {
+async fn until(server: &mut Server, client: &pawl_testing::Client, path: &str, code: u16) {
     let answered = async || match client.get(path).await?.code {
         found if found == code => Ok(()),
         found => Err(format!("{path} is answered with {found}").into()),
@@ -179,7 +179,7 @@ async fn until(server: &mut Server, client: &server::Client, path: &str, code: u
 }
 
 /// What a request takes, how large its answer is, and what it costs the server.
-async fn list(server: &Server, client: &server::Client, path: &str, code: u16) -> String {
+async fn list(server: &Server, client: &pawl_testing::Client, path: &str, code: u16) -> String {
     const TIMES: u32 = 20;
     let (began, cpu) = (Instant::now(), server.cpu());
     let mut length = 0;

@@ -258,7 +258,7 @@ async fn what_is_sealed_by_an_old_key_is_sealed_anew_when_it_is_touched() {
     world.create("a").await;
     assert!(world.raw("a").await.starts_with(b"{"));
     let touch = async || {
-        let request = UpdateRequest::new(("n", "a"), "", pawl_registry::Change::own(|object| Ok(object.clone())));
+        let request = UpdateRequest::new(("n", "a"), "", pawl_registry::Mutation::own(|object| Ok(object.clone())));
         world.registry().update(&context(), &world.secrets, request).await.unwrap().entry.revision
     };
     let first = touch().await;
