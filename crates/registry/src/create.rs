@@ -104,7 +104,8 @@ impl Registry {
 
     /// What was written at a revision: the cache has it already, unless somebody has written again since.
     pub(crate) fn written(&self, served: &Served, key: &str, revision: u64, value: Plain) -> Arc<CacheEntry> {
-        let cached = served.stored.cache.get(key).filter(|entry| entry.revision == revision);
+        let is_it = |entry: &Arc<CacheEntry>| entry.revision == revision && entry.readable().is_some();
+        let cached = served.stored.cache.get(key).filter(is_it);
         cached.unwrap_or_else(|| Arc::new(served.stored.entry(key, revision, value)))
     }
 
