@@ -1,13 +1,13 @@
 //! Many watches that nothing happens to, long lists in both encodings, many watches that resume far behind, many Secrets in
-//! use, many objects with pages of a state that has passed, snapshots of them, the past of one object, and writers of objects
-//! that a tightened schema refuses.
+//! use, many objects with pages of a state that has passed, snapshots of them, the past of one object, writers of objects that
+//! a tightened schema refuses, values that are sealed, and many that a lost key makes unreadable.
 //! `cargo bench --package pawl --bench scale` prints what they cost, and
 //! `-- resuming` (or another name below) only that; nothing is asserted. Other work on the machine spoils the figures.
 //! `PAWL_BENCH_OBJECTS` is how many objects are many.
 #![allow(clippy::restriction, reason = "a benchmark prints, and says when it cannot run")]
 
-#[path = "../tests/server/mod.rs"]
-mod server;
+#[path = "scale/sealed.rs"]
+mod sealed;
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use http::header::ACCEPT;
 use pawl_snapshot::{Decoder, Encoder, Record};
 use serde_json::{Value, json};
 
-use server::{Client, Place, Protocol, Watch};
+use pawl_testing::{Client, Place, Protocol, Watch};
 
 const WATCHES: usize = 10_000;
 const CONNECTIONS: usize = 100;
@@ -59,12 +59,18 @@ async fn main() {
     if chosen("tightened") {
         tightened().await;
     }
+    if chosen("sealed") {
+        sealed::beside_plain().await;
+    }
+    if chosen("unreadable") {
+        sealed::unreadable().await;
+    }
 }
 
 /// Runs `pawl` with arguments, which must succeed: how long it took, and the most memory that it held, in kilobytes.
 async fn measured(arguments: &[&str]) -> (Duration, u64) {
     let began = Instant::now();
-    let mut child = server::pawl().args(arguments).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let mut child = pawl_testing::pawl().args(arguments).stdout(std::process::Stdio::null()).spawn().unwrap();
     let mut most = 0;
     loop {
         let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
@@ -86,7 +92,7 @@ fn print_measured(what: &str, (took, peak): (Duration, u64)) {
 /// A million objects: restored, opened, saved while nobody and while many write, and proved. They are copies of one that a
 /// server stored: to create them one by one would measure the client.
 async fn snapshots() {
-    let many = server::setting("PAWL_BENCH_OBJECTS").map_or(1_000_000, |many| many as usize);
+    let many = pawl_testing::setting("PAWL_BENCH_OBJECTS").map_or(1_000_000, |many| many as usize);
     let mut place = Place::new();
     let server = place.start().await;
     let client = place.client(Protocol::Http2);
@@ -425,7 +431,7 @@ async fn secrets_in_use() {
 
 /// A million objects: what they take, and what a page of a state that has passed costs among them.
 async fn many_objects() {
-    let many = server::setting("PAWL_BENCH_OBJECTS").map_or(1_000_000, |many| many as usize);
+    let many = pawl_testing::setting("PAWL_BENCH_OBJECTS").map_or(1_000_000, |many| many as usize);
     let mut place = Place::new();
     let server = place.start().await;
     let client = &place.client(Protocol::Http2);

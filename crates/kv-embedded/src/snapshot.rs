@@ -12,7 +12,7 @@ use crate::disk::{Disk, DiskFile};
 use crate::format::{BlockHeader, SnapshotEntry, SnapshotHeader};
 use crate::log::random;
 use crate::segment::{corrupt, newer, unreadable};
-use crate::state::{Entry, Index};
+use crate::state::{Index, StoredValue};
 
 /// The end of the names of files that are not finished.
 pub const UNFINISHED: &str = ".tmp";
@@ -159,7 +159,7 @@ fn next_block(file: &dyn DiskFile, salt: u64, offset: u64, payload: &mut Vec<u8>
 }
 
 /// Reads a snapshot back, handing over its keys in order.
-pub fn read(disk: &dyn Disk, revision: Revision, mut take: impl FnMut(Bytes, Entry)) -> Result<SnapshotHeader> {
+pub fn read(disk: &dyn Disk, revision: Revision, mut take: impl FnMut(Bytes, StoredValue)) -> Result<SnapshotHeader> {
     let name = snapshot_name(revision);
     let io = |error: io::Error| unreadable(&name, &error);
     let file = disk.open(&name).map_err(io)?;
@@ -182,7 +182,7 @@ pub fn read(disk: &dyn Disk, revision: Revision, mut take: impl FnMut(Bytes, Ent
             let entry = entry.ok_or_else(|| corrupt(&name, offset, "a block that makes no sense"))?;
             take(
                 Bytes::copy_from_slice(entry.key),
-                Entry {
+                StoredValue {
                     value: Bytes::copy_from_slice(entry.value),
                     create_revision: entry.create_revision,
                     mod_revision: entry.mod_revision,

@@ -2,58 +2,14 @@
 // Reads KUBECONFIG. One line per check; exit 1 when any failed.
 import assert from "node:assert/strict";
 import * as k8s from "@kubernetes/client-node";
+import { PATCHES, as, config, follow, refused, run, until } from "./checks.mjs";
 
 const NAMESPACE = "node";
-const config = new k8s.KubeConfig();
-config.loadFromDefault();
 const core = config.makeApiClient(k8s.CoreV1Api);
 const apps = config.makeApiClient(k8s.AppsV1Api);
 const objects = k8s.KubernetesObjectApi.makeApiClient(config);
 
 const configMap = (name, data = {}, labels = {}) => ({ metadata: { name, namespace: NAMESPACE, labels }, data });
-const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
-
-async function refused(code, reason, call) {
-  try {
-    await call();
-  } catch (error) {
-    assert.equal(error.code, code, `${error.code} ${error.body}`);
-    const body = typeof error.body === "string" ? JSON.parse(error.body) : error.body;
-    assert.equal(body.reason, reason, body.message);
-    return body;
-  }
-  assert.fail(`not refused with ${code}`);
-}
-
-async function until(what, holds, within = 10_000) {
-  const end = Date.now() + within;
-  while (Date.now() < end) {
-    if (await holds()) return;
-    await sleep(20);
-  }
-  assert.fail(`not within ${within} ms: ${what}`);
-}
-
-// Follows a path; `seen` fills with [type, object].
-async function follow(path, query) {
-  const seen = [];
-  let ended = false;
-  const request = await new k8s.Watch(config).watch(
-    path,
-    query,
-    (type, object) => seen.push([type, object]),
-    () => (ended = true),
-  );
-  return { seen, stop: () => request.abort(), ended: () => ended };
-}
-
-const PATCHES = {
-  strategic: "application/strategic-merge-patch+json",
-  merge: "application/merge-patch+json",
-  json: "application/json-patch+json",
-  apply: "application/apply-patch+yaml",
-};
-const as = (type) => k8s.setHeaderOptions("Content-Type", type);
 
 const checks = {
   async version() {
@@ -237,18 +193,4 @@ const checks = {
   },
 };
 
-let passed = 0;
-let failed = 0;
-for (const [name, run] of Object.entries(checks)) {
-  try {
-    await run();
-    passed++;
-    console.log(`ok   node: ${name}`);
-  } catch (error) {
-    failed++;
-    console.log(`FAIL node: ${name}`);
-    console.log(`       | ${error.message}`.slice(0, 1500));
-  }
-}
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed ? 1 : 0);
+await run(checks);

@@ -3,64 +3,18 @@
 Reads KUBECONFIG. One line per check; exit 1 when any failed.
 """
 import base64
-import sys
-import threading
 import time
-import traceback
 
 from kubernetes import client, config, dynamic, watch
-from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import ConflictError
 
+from checks import Events, check, gone, refused, run
+
 NAMESPACE = "python"
-CHECKS = []
-
-
-def check(function):
-    """Checks run in the order of their definition, on one namespace."""
-    CHECKS.append(function)
-    return function
-
-
-def refused(status, reason, call):
-    try:
-        call()
-    except ApiException as error:
-        assert error.status == status, f"{error.status} instead of {status}: {error.body}"
-        assert f'"reason":"{reason}"' in error.body.replace(" ", ""), error.body
-        return error
-    raise AssertionError(f"not refused with {status}")
 
 
 def config_map(name, data=None, **metadata):
     return client.V1ConfigMap(metadata=client.V1ObjectMeta(name=name, **metadata), data=data or {})
-
-
-class Events:
-    """Follows a list in a thread; `upto(n)` gives the first n events."""
-
-    def __init__(self, function, *arguments, **options):
-        self.watch, self.seen, self.failure = watch.Watch(), [], None
-        self.thread = threading.Thread(target=self.follow, args=(function, arguments, options), daemon=True)
-        self.thread.start()
-
-    def follow(self, function, arguments, options):
-        try:
-            for event in self.watch.stream(function, *arguments, timeout_seconds=20, **options):
-                self.seen.append(event)
-        except Exception as error:
-            self.failure = error
-
-    def upto(self, count, within=10):
-        end = time.monotonic() + within
-        while len(self.seen) < count and self.failure is None and time.monotonic() < end:
-            time.sleep(0.02)
-        # Stopping cuts the connection under the thread: what it raises then is no failure.
-        failure = self.failure
-        self.watch.stop()
-        assert failure is None, failure
-        assert len(self.seen) >= count, f"{len(self.seen)} events instead of {count}: {self.seen}"
-        return self.seen[:count]
 
 
 @check
@@ -325,35 +279,8 @@ def reviews(api):
 @check
 def delete_namespace(api):
     api.delete_namespace(NAMESPACE)
-    end = time.monotonic() + 15
-    while time.monotonic() < end:
-        try:
-            api.read_namespace(NAMESPACE)
-        except ApiException as error:
-            assert error.status == 404
-            return
-        time.sleep(0.05)
-    raise AssertionError("still there after 15 s")
+    gone(lambda: api.read_namespace(NAMESPACE))
 
 
-def main():
-    config.load_kube_config()
-    api = client.CoreV1Api()
-    passed = failed = 0
-    for function in CHECKS:
-        name = function.__name__.replace("_", " ")
-        try:
-            function(api)
-            passed += 1
-            print(f"ok   python: {name}", flush=True)
-        except Exception as error:
-            failed += 1
-            print(f"FAIL python: {name}", flush=True)
-            line = traceback.extract_tb(error.__traceback__)[-1]
-            said = getattr(error, "body", None) or error
-            print(f"       | {type(error).__name__} at line {line.lineno}: {said}"[:1500], flush=True)
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
-
-
-main()
+config.load_kube_config()
+run("python", client.CoreV1Api())

@@ -19,7 +19,7 @@ use pawl_snapshot::{Decoder, Pages, Record, after_all};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::judging::{Judge, Verdict};
+use super::judging::{Judge, ValueVerdict};
 use super::target::NewStore;
 use super::{Progress, STORE, open_file, picture, record};
 
@@ -303,8 +303,8 @@ struct Census(Judge);
 impl Census {
     async fn count(&self, record: &Record, migrated: &mut Migrated) {
         match self.0.judge(record).await {
-            Verdict::Readable { liens: true } => migrated.liens += 1,
-            Verdict::Sealed => migrated.sealed += 1,
+            ValueVerdict::Readable { liens: true } => migrated.liens += 1,
+            ValueVerdict::Sealed => migrated.sealed += 1,
             _ => {}
         }
     }
