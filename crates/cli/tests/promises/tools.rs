@@ -378,7 +378,7 @@ async fn history_goes_on_until_the_end_and_says_how_far_back_it_reaches() {
     let (said, heard) = std::sync::mpsc::channel();
     std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| said.send(line)));
     let hears = |text: &str| {
-        while let Ok(line) = heard.recv_timeout(server::DEADLINE) {
+        while let Ok(line) = heard.recv_timeout(pawl_testing::DEADLINE) {
             if line.contains(text) {
                 return;
             }
