@@ -626,54 +626,54 @@ async fn until(world: &mut World, path: &str, code: u16) {
 const PROPOSAL: [(&str, &str, &str); 12] = [
     (
         "resources that are encrypted and are decryptable can still be deleted as before",
-        "crates/cli/tests/encryption.rs",
+        "crates/cli/tests/promises/encryption.rs",
         "fn every_provider_keeps_its_values_from_the_disk(",
     ),
     (
         "resources that are malformed throw the new error on read",
-        "crates/cli/tests/unreadable.rs",
+        "crates/cli/tests/promises/unreadable.rs",
         "fn every_way_to_read_names_what_cannot_be_read(",
     ),
     (
         "resources that are malformed cannot be removed if the user lacks required permissions but uses the new DeleteOption",
-        "crates/cli/tests/unreadable.rs",
+        "crates/cli/tests/promises/unreadable.rs",
         "fn who_may_removes_it_and_everything_is_well_again(",
     ),
     (
         "resources that are malformed can be removed if the user has proper permissions and uses the new DeleteOption",
-        "crates/cli/tests/unreadable.rs",
+        "crates/cli/tests/promises/unreadable.rs",
         "fn who_may_removes_it_and_everything_is_well_again(",
     ),
     (
         "if there are too many malformed resources in a return of a LIST action, the error will be truncated",
-        "crates/cli/tests/unreadable.rs",
+        "crates/cli/tests/promises/unreadable.rs",
         "fn a_hundred_are_named_and_no_more(",
     ),
     (
         "an informer is consistent with the state in the storage after the corrupt resource is unsafe-deleted",
-        "crates/cli/tests/kube_rs.rs",
+        "crates/cli/tests/api/kube_rs.rs",
         "fn a_reflector_agrees_with_the_server_after_an_unsafe_delete(",
     ),
-    ("Story 1", "tests/kubectl/60-unreadable.sh", "## Story 1"),
-    ("Story 2", "tests/kubectl/60-unreadable.sh", "## Story 2"),
+    ("Story 1", "tests/kubectl/80-unreadable.sh", "## Story 1"),
+    ("Story 2", "tests/kubectl/80-unreadable.sh", "## Story 2"),
     (
         "API validation must be resilient to future additions to the API",
-        "crates/cli/tests/unreadable.rs",
+        "crates/cli/tests/promises/unreadable.rs",
         "fn the_option_stands_alone(",
     ),
     (
         "dynamic encryption config reload takes about 1m",
-        "crates/cli/tests/encryption.rs",
+        "crates/cli/tests/promises/encryption.rs",
         "fn keys_change_under_a_running_server(",
     ),
     (
         "Allow `DryRun` together with `ignoreStoreReadErrorWithClusterBreakingPotential`",
-        "crates/cli/tests/unreadable.rs",
+        "crates/cli/tests/promises/unreadable.rs",
         "fn who_may_removes_it_and_everything_is_well_again(",
     ),
     (
         "The feature can be safely enabled and disabled at will.",
-        "crates/cli/tests/unreadable.rs",
+        "crates/cli/tests/promises/unreadable.rs",
         "fn the_gate_goes_off_and_on_again(",
     ),
 ];
