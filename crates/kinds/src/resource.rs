@@ -18,6 +18,15 @@ pub struct Resource {
     pub behaviour: Arc<dyn Behaviour>,
 }
 
+/// Objects that cannot be stored, though nothing is wrong with them.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refused {
+    /// The field that they have.
+    pub when: String,
+    pub why: String,
+}
+
 /// What is said of a resource: plain data, whoever says it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -81,8 +90,8 @@ pub struct ResourceFacts {
     #[serde(rename = "virtual")]
     pub is_virtual: bool,
     pub warning: Option<String>,
-    /// It is listed and cannot be created: why.
-    pub refused: Option<String>,
+    /// What is not served yet of it.
+    pub refused: Option<Refused>,
     /// The finalizer that the first request for its deletion adds: what belongs to it goes first.
     pub cleanup: Option<String>,
     /// Its objects go by themselves after a while.

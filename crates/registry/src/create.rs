@@ -47,9 +47,6 @@ impl Registry {
     ) -> Result<Arc<CacheEntry>, Status> {
         self.metrics.own_request(cx, "POST", served, "");
         let CreateRequest { namespace, object, tracked } = request;
-        if let Some(why) = served.resource.facts.refused.as_ref().filter(|_| !cx.is_own()) {
-            return Err(Status::not_implemented(why.as_str()));
-        }
         if served.resource.facts.closed.is_some() {
             return Err(closed(served));
         }

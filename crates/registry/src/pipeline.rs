@@ -9,7 +9,7 @@ use std::time::Instant;
 use pawl_admission::{Attributes, Operation};
 use pawl_kinds::Mark;
 use pawl_kv::{Expect, Guard};
-use pawl_meta::object::{Meta, Object, metadata_mut};
+use pawl_meta::object::{Meta, Object, at, metadata_mut};
 use pawl_meta::{Errors, FieldPath, GroupKind, Status};
 
 use crate::allocation::Held;
@@ -188,9 +188,12 @@ impl Pipeline<'_> {
             }
             None => registry.validate_create(cx, served, new),
         };
-        match found.errors.is_empty() {
-            true => Ok(found.mark),
-            false => Err(registry.invalid(served, new.name(), &found.errors)),
+        if !found.errors.is_empty() {
+            return Err(registry.invalid(served, new.name(), &found.errors));
+        }
+        match &served.resource.facts.refused {
+            Some(refused) if at(new, &refused.when).is_some() => Err(Status::not_implemented(refused.why.as_str())),
+            _ => Ok(found.mark),
         }
     }
 

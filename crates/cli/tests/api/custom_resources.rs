@@ -202,6 +202,16 @@ async fn owners_namespaces_and_discovery_know_them() {
     let foreign = json!({"metadata": {"name": "v1.other.com"}, "spec": {"group": "other.com", "version": "v1",
         "groupPriorityMinimum": 1, "versionPriority": 1, "service": {"name": "s", "namespace": "n"}}});
     admin.post("/apis/apiregistration.k8s.io/v1/apiservices", &foreign).await.unwrap().expect(501);
+    let mut own = foreign.clone();
+    own["spec"].as_object_mut().unwrap().remove("service");
+    own["metadata"]["name"] = json!("v2.other.com");
+    admin.post("/apis/apiregistration.k8s.io/v1/apiservices", &own).await.unwrap().expect(422);
+    own["metadata"]["name"] = json!("v1.other.com");
+    let made = admin.post("/apis/apiregistration.k8s.io/v1/apiservices", &own).await.unwrap().expect(201);
+    assert_eq!(made["status"]["conditions"][0]["reason"], "Local");
+    let path = "/apis/apiregistration.k8s.io/v1/apiservices/v1.other.com";
+    admin.merge(path, &json!({"spec": {"service": {"name": "s", "namespace": "n"}}})).await.unwrap().expect(501);
+    admin.merge(path, &json!({"metadata": {"labels": {"a": "b"}}})).await.unwrap().expect(200);
     admin.delete("/api/v1/namespaces/n").await.unwrap().expect(200);
     running.until_gone("/api/v1/namespaces/n").await;
     assert_eq!(admin.get("/apis/example.com/v1/widgets").await.unwrap().expect(200)["items"], json!([]));

@@ -60,7 +60,7 @@ fn every_kind_that_can_be_created_is_in_the_facts() {
     let known: BTreeSet<String> = crate::kinds::read().iter().map(Kind::collection).collect();
     let of = |resource| Kind { resource, least: Value::Null, samples: Vec::new() }.collection();
     let creatable = builtin().iter().filter(|r| r.facts.verbs.iter().any(|verb| verb == "create"));
-    // Definitions have verdicts of their own, beside the crate that knows what they mean.
+    // Definitions have verdicts of their own, beside the crate that knows what they mean, and API services elsewhere.
     let asked_here = |r: &&pawl_kinds::Resource| r.facts.refused.is_none() && r.facts.cleanup.is_none();
     let missing: Vec<String> = creatable.filter(asked_here).map(of).filter(|path| !known.contains(path)).collect();
     assert!(missing.is_empty(), "{missing:?}");

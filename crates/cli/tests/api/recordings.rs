@@ -116,8 +116,7 @@ async fn compare(client: &Client) -> Tally {
                 continue;
             }
             let plural = resource["name"].as_str().unwrap();
-            // API services are registered by the server alone, until it aggregates.
-            let updated = has("update") && plural != "apiservices";
+            let updated = has("update");
             for path in compare_list(client, &root, plural, &mut tally).await.into_iter().filter(|_| updated) {
                 check_unchanged(client, &path).await;
             }

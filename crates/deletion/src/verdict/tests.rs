@@ -1,5 +1,6 @@
 use super::*;
 use crate::UsedBy;
+use crate::is_held;
 
 const NOW: i64 = 1_700_000_000;
 
