@@ -5,10 +5,12 @@ use std::path::Path;
 use std::process::Command;
 
 /// How long and how often, where the environment does not say otherwise.
-const EFFORT: [(&str, &str); 4] = [
+const EFFORT: [(&str, &str); 6] = [
     ("PAWL_SOAK_SECONDS", "600"),
     ("PAWL_SOAK_KILLS", "200"),
     ("PAWL_FUZZ_SECONDS", "600"),
+    ("PAWL_ROTATION_OBJECTS", "10000"),
+    ("PAWL_ROTATION_CLIENTS", "100"),
     ("PROPTEST_CASES", "100000"),
 ];
 

@@ -1,4 +1,5 @@
-//! What a compiler does not see: documents that name what is gone, words of one machine, files that grew too long.
+//! What a compiler does not see: documents that name what is gone, words of one machine, files that grew too long, crates that
+//! use what stands below them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,7 +31,49 @@ pub fn check(root: &Path) -> Vec<String> {
             problems.extend(check_paths(root, &files, file, &text));
         }
     }
+    problems.extend(check_edges(root));
     problems
+}
+
+/// A crate uses only those that stand above it in the table of ARCHITECTURE.md, and every crate stands there.
+fn check_edges(root: &Path) -> Vec<String> {
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap_or_default();
+    let order: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("| `crates/")?.split('`').next()).collect();
+    let Ok(directories) = fs::read_dir(root.join("crates")) else { return vec!["there is no crates/".to_owned()] };
+    let names = directories.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut problems: Vec<String> = names
+        .flat_map(|name| {
+            let manifest = fs::read_to_string(root.join("crates").join(&name).join("Cargo.toml")).unwrap_or_default();
+            edges_against(&order, &name, &manifest)
+        })
+        .collect();
+    problems.sort();
+    problems
+}
+
+fn edges_against(order: &[&str], name: &str, manifest: &str) -> Vec<String> {
+    let place = |name: &str| order.iter().position(|listed| *listed == name);
+    let Some(own) = place(name) else { return vec![format!("crates/{name}: not in the table of ARCHITECTURE.md")] };
+    let used = uses(manifest);
+    let wrong = used.iter().filter(|used| place(used).is_none_or(|used| used >= own));
+    wrong.map(|used| format!("crates/{name}: uses crates/{used}, which does not stand above it")).collect()
+}
+
+/// The crates of this workspace that a manifest depends on, but for those that only its tests need.
+fn uses(manifest: &str) -> Vec<String> {
+    let mut section = "";
+    let mut found = Vec::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            section = line;
+        } else if matches!(section, "[dependencies]" | "[build-dependencies]")
+            && let Some((_, rest)) = line.split_once("path = \"../")
+            && let Some(name) = rest.split('"').next()
+        {
+            found.push(name.to_owned());
+        }
+    }
+    found
 }
 
 /// All files of the repository, relative to its root.
@@ -110,6 +153,15 @@ mod tests {
         let files = [PathBuf::from("xtask/src/tidy.rs")];
         let problems = check_paths(root(), &files, Path::new("docs/x.md"), text);
         assert_eq!(problems, ["docs/x.md:2: names xtask/gone.rs, which does not exist"]);
+    }
+
+    #[test]
+    fn crates_use_only_what_stands_above_them() {
+        let manifest = "[dependencies]\na = { path = \"../a\" }\nb = { path = \"../b\" }\n[dev-dependencies]\nc = { path = \"../c\" }";
+        assert_eq!(edges_against(&["a", "b", "x", "c"], "x", manifest), Vec::<String>::new());
+        let told = ["crates/x: uses crates/b, which does not stand above it"];
+        assert_eq!(edges_against(&["a", "x", "b", "c"], "x", manifest), told);
+        assert_eq!(edges_against(&["a", "b"], "x", manifest), ["crates/x: not in the table of ARCHITECTURE.md"]);
     }
 
     #[test]

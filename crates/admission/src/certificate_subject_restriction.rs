@@ -9,7 +9,7 @@ use x509_parser::der_parser::asn1_rs::{Any, Tag};
 use x509_parser::pem::Pem;
 use x509_parser::prelude::FromDer;
 
-use crate::{Attributes, Operation, Plugin, Verdict, signer_permission};
+use crate::{AdmissionVerdict, Attributes, Operation, Plugin, signer_permission};
 
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 const MASTERS: &[u8] = b"system:masters";
@@ -22,7 +22,7 @@ impl Plugin for CertificateSubjectRestriction {
         "CertificateSubjectRestriction"
     }
 
-    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> Verdict<'a> {
+    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> AdmissionVerdict<'a> {
         Box::pin(async move { check(attributes, object) })
     }
 }

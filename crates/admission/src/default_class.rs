@@ -6,7 +6,7 @@ use pawl_meta::object::{Meta, Object};
 use pawl_meta::read;
 use serde_json::json;
 
-use crate::{Attributes, Objects, Operation, Plugin, Verdict};
+use crate::{AdmissionVerdict, Attributes, Objects, Operation, Plugin};
 
 /// How the objects of one resource name their class, and which class is the default.
 pub struct DefaultClass {
@@ -68,7 +68,7 @@ impl Plugin for DefaultClass {
         self.plugin
     }
 
-    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> Verdict<'a> {
+    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> AdmissionVerdict<'a> {
         Box::pin(async move {
             if attributes.operation == Operation::Create && attributes.is(self.of.0, self.of.1) {
                 self.set(object, attributes.objects);

@@ -4,7 +4,7 @@ use pawl_meta::object::Object;
 use pawl_meta::read;
 use serde_json::json;
 
-use crate::{Attributes, Plugin, Verdict};
+use crate::{AdmissionVerdict, Attributes, Plugin};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
@@ -36,7 +36,7 @@ impl Plugin for DefaultTolerationSeconds {
         "DefaultTolerationSeconds"
     }
 
-    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> Verdict<'a> {
+    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> AdmissionVerdict<'a> {
         Box::pin(async move {
             if attributes.is("", "pods") {
                 self.tolerate(object);

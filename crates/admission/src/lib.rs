@@ -134,19 +134,19 @@ impl dyn Objects + '_ {
 }
 
 /// What a plugin will have said: nothing, or why the request is refused.
-pub type Verdict<'a> = BoxFuture<'a, Result<(), Status>>;
+pub type AdmissionVerdict<'a> = BoxFuture<'a, Result<(), Status>>;
 
 /// One plugin of the chain.
 pub trait Plugin: Send + Sync {
     fn name(&self) -> &'static str;
 
     /// May change the new object. Not called for deletions.
-    fn mutate<'a>(&'a self, _attributes: &'a Attributes<'a>, _object: &'a mut Object) -> Verdict<'a> {
+    fn mutate<'a>(&'a self, _attributes: &'a Attributes<'a>, _object: &'a mut Object) -> AdmissionVerdict<'a> {
         Box::pin(async { Ok(()) })
     }
 
     /// May refuse. The object is the new one, `None` for a deletion.
-    fn validate<'a>(&'a self, _attributes: &'a Attributes<'a>, _object: Option<&'a Object>) -> Verdict<'a> {
+    fn validate<'a>(&'a self, _attributes: &'a Attributes<'a>, _object: Option<&'a Object>) -> AdmissionVerdict<'a> {
         Box::pin(async { Ok(()) })
     }
 }

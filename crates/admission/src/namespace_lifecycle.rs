@@ -3,7 +3,7 @@
 use pawl_meta::object::{Meta, Object};
 use pawl_meta::{Cause, GroupResource, Status};
 
-use crate::{Attributes, Operation, Plugin, Verdict};
+use crate::{AdmissionVerdict, Attributes, Operation, Plugin};
 
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
@@ -19,11 +19,11 @@ impl Plugin for NamespaceLifecycle {
         "NamespaceLifecycle"
     }
 
-    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> Verdict<'a> {
+    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> AdmissionVerdict<'a> {
         Box::pin(check_create(attributes, object))
     }
 
-    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, _object: Option<&'a Object>) -> Verdict<'a> {
+    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, _object: Option<&'a Object>) -> AdmissionVerdict<'a> {
         Box::pin(async move { check_delete(attributes) })
     }
 }

@@ -10,7 +10,7 @@ use pawl_auth::rbac::escalation;
 use pawl_meta::object::Object;
 use serde_json::Value;
 
-use crate::{Attributes, Operation, Plugin, Verdict};
+use crate::{AdmissionVerdict, Attributes, Operation, Plugin};
 
 /// The API group of roles and bindings.
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -24,7 +24,7 @@ impl Plugin for NoEscalation {
         "NoEscalation"
     }
 
-    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> Verdict<'a> {
+    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> AdmissionVerdict<'a> {
         Box::pin(async move {
             if attributes.resource.group != GROUP {
                 return Ok(());

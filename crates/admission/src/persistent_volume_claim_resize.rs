@@ -5,7 +5,7 @@ use pawl_meta::quantity::Quantity;
 use pawl_meta::{Status, read};
 use serde_json::Value;
 
-use crate::{Attributes, DEFAULT_STORAGE_CLASS, Objects, Operation, Plugin, Verdict};
+use crate::{AdmissionVerdict, Attributes, DEFAULT_STORAGE_CLASS, Objects, Operation, Plugin};
 
 pub struct PersistentVolumeClaimResize;
 
@@ -14,7 +14,7 @@ impl Plugin for PersistentVolumeClaimResize {
         "PersistentVolumeClaimResize"
     }
 
-    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> Verdict<'a> {
+    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> AdmissionVerdict<'a> {
         Box::pin(check(attributes, object))
     }
 }

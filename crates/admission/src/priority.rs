@@ -6,7 +6,7 @@ use pawl_meta::object::{Meta, Object};
 use pawl_meta::{Status, read};
 use serde_json::{Value, json};
 
-use crate::{Attributes, Objects, Operation, Plugin, Verdict};
+use crate::{AdmissionVerdict, Attributes, Objects, Operation, Plugin};
 
 const GROUP: &str = "scheduling.k8s.io";
 const CLASSES: &str = "priorityclasses";
@@ -18,7 +18,7 @@ impl Plugin for Priority {
         "Priority"
     }
 
-    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> Verdict<'a> {
+    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> AdmissionVerdict<'a> {
         Box::pin(async move {
             match attributes.operation {
                 Operation::Create if attributes.is("", "pods") => set_priority(attributes, object).await,
@@ -31,7 +31,7 @@ impl Plugin for Priority {
         })
     }
 
-    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> Verdict<'a> {
+    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> AdmissionVerdict<'a> {
         Box::pin(async move {
             match object {
                 Some(class) if attributes.is(GROUP, CLASSES) => check_class(attributes, class),

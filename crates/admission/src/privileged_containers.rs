@@ -5,7 +5,7 @@ use pawl_meta::object::{Meta, Object, at};
 use pawl_meta::{Errors, FieldPath, GroupKind, Status, read};
 use serde_json::Value;
 
-use crate::{Attributes, Plugin, Verdict};
+use crate::{AdmissionVerdict, Attributes, Plugin};
 
 /// Refuses privileged containers.
 pub struct NoPrivilegedContainers;
@@ -15,7 +15,7 @@ impl Plugin for NoPrivilegedContainers {
         "NoPrivilegedContainers"
     }
 
-    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> Verdict<'a> {
+    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> AdmissionVerdict<'a> {
         Box::pin(async move {
             let concerned = matches!(attributes.subresource, "" | "ephemeralcontainers");
             let Some(object) = object.filter(|_| concerned) else { return Ok(()) };

@@ -7,7 +7,7 @@ use pawl_meta::quantity::Quantity;
 use pawl_meta::{Status, go, read};
 use serde_json::{Map, Value};
 
-use crate::{Attributes, Operation, Plugin, Verdict};
+use crate::{AdmissionVerdict, Attributes, Operation, Plugin};
 
 const MISMATCH: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
 
@@ -18,7 +18,7 @@ impl Plugin for RuntimeClass {
         "RuntimeClass"
     }
 
-    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> Verdict<'a> {
+    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> AdmissionVerdict<'a> {
         Box::pin(async move {
             if attributes.operation != Operation::Create || !attributes.is("", "pods") {
                 return Ok(());
@@ -29,7 +29,7 @@ impl Plugin for RuntimeClass {
         })
     }
 
-    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> Verdict<'a> {
+    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> AdmissionVerdict<'a> {
         Box::pin(async move {
             match object {
                 Some(pod) if attributes.operation == Operation::Create && attributes.is("", "pods") => {

@@ -12,7 +12,7 @@ use pawl_meta::{GroupResource, Status, read};
 use rand::Rng;
 use serde_json::{Value, json};
 
-use crate::{Attributes, Operation, Plugin, Verdict};
+use crate::{AdmissionVerdict, Attributes, Operation, Plugin};
 
 const DEFAULT: &str = "default";
 const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -27,7 +27,7 @@ impl Plugin for ServiceAccount {
         "ServiceAccount"
     }
 
-    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> Verdict<'a> {
+    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> AdmissionVerdict<'a> {
         Box::pin(async move {
             if attributes.operation != Operation::Create || !attributes.is("", "pods") {
                 return Ok(());
@@ -39,7 +39,7 @@ impl Plugin for ServiceAccount {
         })
     }
 
-    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> Verdict<'a> {
+    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> AdmissionVerdict<'a> {
         Box::pin(async move {
             let Some(pod) = object else { return Ok(()) };
             match attributes.operation {

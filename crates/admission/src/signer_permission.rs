@@ -8,7 +8,7 @@ use pawl_meta::object::{Object, at};
 use pawl_meta::{Status, go, read};
 use serde_json::Value;
 
-use crate::{Attributes, Operation, Plugin, Verdict};
+use crate::{AdmissionVerdict, Attributes, Operation, Plugin};
 
 /// The API group of certificate signing requests.
 pub const GROUP: &str = "certificates.k8s.io";
@@ -16,11 +16,11 @@ pub const REQUESTS: &str = "certificatesigningrequests";
 
 /// Guards one step on the way to a certificate.
 pub struct SignerPermission {
-    step: Step,
+    step: SignerCheck,
     authorizer: Arc<dyn Authorizer>,
 }
 
-struct Step {
+struct SignerCheck {
     plugin: &'static str,
     subresource: &'static str,
     verb: &'static str,
@@ -31,20 +31,24 @@ struct Step {
 impl SignerPermission {
     /// The plugin `CertificateApproval`.
     pub fn to_approve(authorizer: Arc<dyn Authorizer>) -> Self {
-        let step =
-            Step { plugin: "CertificateApproval", subresource: "approval", verb: "approve", is_taken: |_, _| true };
+        let step = SignerCheck {
+            plugin: "CertificateApproval",
+            subresource: "approval",
+            verb: "approve",
+            is_taken: |_, _| true,
+        };
         Self { step, authorizer }
     }
 
     /// The plugin `CertificateSigning`.
     pub fn to_sign(authorizer: Arc<dyn Authorizer>) -> Self {
         let is_taken = |old: Option<&Object>, new: Option<&Object>| old.map(signed) != new.map(signed);
-        let step = Step { plugin: "CertificateSigning", subresource: "status", verb: "sign", is_taken };
+        let step = SignerCheck { plugin: "CertificateSigning", subresource: "status", verb: "sign", is_taken };
         Self { step, authorizer }
     }
 
     fn check(&self, attributes: &Attributes<'_>, object: Option<&Object>) -> Result<(), Status> {
-        let Step { subresource, verb, is_taken, .. } = self.step;
+        let SignerCheck { subresource, verb, is_taken, .. } = self.step;
         if attributes.operation != Operation::Update
             || !attributes.is_of(GROUP, REQUESTS, subresource)
             || !is_taken(attributes.old, object)
@@ -75,7 +79,7 @@ impl Plugin for SignerPermission {
         self.step.plugin
     }
 
-    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> Verdict<'a> {
+    fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> AdmissionVerdict<'a> {
         Box::pin(async move { self.check(attributes, object) })
     }
 }

@@ -4,7 +4,7 @@ use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::read;
 use serde_json::json;
 
-use crate::{Attributes, Operation, Plugin, Verdict};
+use crate::{AdmissionVerdict, Attributes, Operation, Plugin};
 
 const FINALIZERS: [(&str, &str, &str); 3] = [
     ("", "persistentvolumes", "kubernetes.io/pv-protection"),
@@ -19,7 +19,7 @@ impl Plugin for StorageObjectInUseProtection {
         "StorageObjectInUseProtection"
     }
 
-    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> Verdict<'a> {
+    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> AdmissionVerdict<'a> {
         Box::pin(async move {
             let row = FINALIZERS.iter().find(|(group, resource, _)| attributes.is(group, resource));
             if let (Operation::Create, Some((_, _, finalizer))) = (attributes.operation, row) {

@@ -4,7 +4,7 @@ use pawl_meta::object::Object;
 use pawl_meta::read;
 use serde_json::json;
 
-use crate::{Attributes, Operation, Plugin, Verdict};
+use crate::{AdmissionVerdict, Attributes, Operation, Plugin};
 
 const KEY: &str = "node.kubernetes.io/not-ready";
 const EFFECT: &str = "NoSchedule";
@@ -16,7 +16,7 @@ impl Plugin for TaintNodesByCondition {
         "TaintNodesByCondition"
     }
 
-    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> Verdict<'a> {
+    fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> AdmissionVerdict<'a> {
         Box::pin(async move {
             if attributes.operation == Operation::Create && attributes.is("", "nodes") {
                 taint(object);

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::path::Element;
 use crate::set::FieldSet;
-use crate::typed::{At, Entry, Form, ListForm, MapForm};
+use crate::typed::{At, Form, ListForm, MapEntry, MapForm};
 use crate::value::same;
 use crate::zero::{Unset, is_zero, unset};
 
@@ -36,16 +36,16 @@ impl<'a> Comparison<'a> {
         self
     }
 
-    pub(crate) fn into_change(self) -> Change<'a> {
+    pub(crate) fn into_change(self) -> OwnershipChange<'a> {
         let mut set = self.modified;
         set.extend(self.added);
-        Change { set, removed: self.removed }
+        OwnershipChange { set, removed: self.removed }
     }
 }
 
 /// What a write does to the owners of fields.
 #[derive(Debug)]
-pub(crate) struct Change<'a> {
+pub(crate) struct OwnershipChange<'a> {
     /// The fields that have a new value.
     pub(crate) set: FieldSet<'a>,
     pub(crate) removed: FieldSet<'a>,
@@ -221,7 +221,7 @@ fn compare_maps<'a>(
     found: &mut Comparison<'a>,
 ) -> Result<(), String> {
     let skipped = |name: &str| level != Level::Below && is_unowned(level == Level::Metadata, name);
-    let mut visit = |name: &'a str, entry: Entry<'a>, old: Old<'a>, new: Option<&'a Value>| {
+    let mut visit = |name: &'a str, entry: MapEntry<'a>, old: Old<'a>, new: Option<&'a Value>| {
         let metadata = level == Level::Object && name == "metadata";
         let mut below = Comparison::default();
         let mark =

@@ -112,7 +112,7 @@ pub(crate) enum ScalarForm {
 }
 
 /// Where an entry of a map leads.
-pub(crate) struct Entry<'s> {
+pub(crate) struct MapEntry<'s> {
     pub(crate) at: At<'s>,
     /// The field of a struct; `None` for an entry that only its map declares.
     pub(crate) field: Option<FieldRef<'s>>,
@@ -186,11 +186,11 @@ fn declared(of: TypeRef<'_>) -> Form<'_> {
 
 impl<'s> MapForm<'s> {
     /// Where an entry leads; `None` when the schema does not know it.
-    pub(crate) fn entry(&self, name: &str) -> Option<Entry<'s>> {
-        let undeclared = |at| Some(Entry { at, field: None });
+    pub(crate) fn entry(&self, name: &str) -> Option<MapEntry<'s>> {
+        let undeclared = |at| Some(MapEntry { at, field: None });
         match self.kind {
             MapKind::Struct { object, open, embedded } => match (object.field(name), embedded) {
-                (Some(field), _) => Some(Entry { at: At::of(field.of()), field: Some(field) }),
+                (Some(field), _) => Some(MapEntry { at: At::of(field.of()), field: Some(field) }),
                 (None, Some(of)) if name == "metadata" => {
                     undeclared(of.schema().named("meta.v1.ObjectMeta").map_or(At::DEDUCED, At::of))
                 }
@@ -204,8 +204,8 @@ impl<'s> MapForm<'s> {
     }
 
     /// Where an entry leads; what the schema does not know is taken as it is.
-    pub(crate) fn entry_or_deduced(&self, name: &str) -> Entry<'s> {
-        self.entry(name).unwrap_or(Entry { at: At::DEDUCED, field: None })
+    pub(crate) fn entry_or_deduced(&self, name: &str) -> MapEntry<'s> {
+        self.entry(name).unwrap_or(MapEntry { at: At::DEDUCED, field: None })
     }
 
     /// The fields of a struct; none for a map.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use pawl_meta::GroupVersion;
 use pawl_meta::object::{Object, metadata_mut};
 
-use crate::compare::{Change, compare};
+use crate::compare::{OwnershipChange, compare};
 use crate::error::Error;
 use crate::managed::{self, Manager, Managers, Operation};
 use crate::reconcile::reconcile;
@@ -124,7 +124,7 @@ pub(crate) fn take_fields<'a>(
     typed: &Typed<'_>,
     writer: &Writer<'a>,
     managers: &mut Managers<'a>,
-    change: Change<'a>,
+    change: OwnershipChange<'a>,
     objects: (Option<&Object>, &Object),
     reset: &FieldSet<'_>,
 ) -> Result<(), Error> {
@@ -150,12 +150,12 @@ pub(crate) fn release<'a>(
     typed: &Typed<'_>,
     writer: &Writer<'_>,
     managers: &mut Managers<'a>,
-    change: &Change<'_>,
+    change: &OwnershipChange<'_>,
     objects: (Option<&Object>, &Object),
     reset: &FieldSet<'_>,
     mut losing: impl FnMut(&Manager<'a>, &FieldSet<'_>),
 ) -> Result<(), Error> {
-    let mut take = |manager: &mut Manager<'a>, change: &Change<'_>| {
+    let mut take = |manager: &mut Manager<'a>, change: &OwnershipChange<'_>| {
         if manager.fields.intersects(&change.set) {
             losing(manager, &change.set);
             manager.fields.subtract(&change.set);

@@ -8,7 +8,7 @@ use pawl_meta::time;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::policy::{Level, Stage, Verdict};
+use crate::policy::{AuditVerdict, Level, Stage};
 
 /// Longer names of clients are cut.
 const MAX_USER_AGENT: usize = 1024;
@@ -29,7 +29,7 @@ pub struct Request<'r> {
 /// The growing record of a request: filled as it goes on, written at each stage that the policy wants.
 #[derive(Clone, Debug)]
 pub struct Record {
-    verdict: Verdict,
+    verdict: AuditVerdict,
     event: Event,
 }
 
@@ -92,7 +92,7 @@ struct ObjectRef {
 
 impl Record {
     /// Starts the record of a request. `None` when the policy does not want one.
-    pub fn start(verdict: Verdict, attributes: &Attributes<'_>, request: Request<'_>) -> Option<Self> {
+    pub fn start(verdict: AuditVerdict, attributes: &Attributes<'_>, request: Request<'_>) -> Option<Self> {
         if verdict.level == Level::None {
             return None;
         }

@@ -11,7 +11,7 @@ mod rotation;
 
 pub use event::{Record, Request, source_ips};
 pub use log::{AuditLog, LogError};
-pub use policy::{Level, Policy, PolicyError, Stage, Verdict};
+pub use policy::{AuditVerdict, Level, Policy, PolicyError, Stage};
 pub use rotation::Rotation;
 
 /// Names of annotations that the server itself sets.

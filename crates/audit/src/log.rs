@@ -33,7 +33,7 @@ pub struct LogError {
 
 #[derive(Default)]
 struct Queue {
-    state: Mutex<State>,
+    state: Mutex<LogState>,
     filled: Condvar,
     emptied: Condvar,
     dropped: AtomicU64,
@@ -41,7 +41,7 @@ struct Queue {
 }
 
 #[derive(Default)]
-struct State {
+struct LogState {
     lines: VecDeque<String>,
     bytes: usize,
     closed: bool,
@@ -108,7 +108,7 @@ impl Drop for AuditLog {
     }
 }
 
-impl State {
+impl LogState {
     /// Whether there is no room for a line; an empty queue takes any.
     fn is_full(&self, length: usize) -> bool {
         self.lines.len() >= CAPACITY || self.bytes > 0 && self.bytes + length > CAPACITY_BYTES
@@ -116,7 +116,7 @@ impl State {
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LogState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

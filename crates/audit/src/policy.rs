@@ -27,7 +27,7 @@ pub enum Stage {
 
 /// What the policy says about one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Verdict {
+pub struct AuditVerdict {
     pub level: Level,
     pub omit_managed_fields: bool,
     omitted: [bool; 4],
@@ -36,7 +36,7 @@ pub struct Verdict {
 /// A list of rules; what none matches is not recorded.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    rules: Vec<(Rule, Verdict)>,
+    rules: Vec<(Rule, AuditVerdict)>,
 }
 
 /// Why a policy cannot be used.
@@ -86,7 +86,7 @@ impl Stage {
     }
 }
 
-impl Verdict {
+impl AuditVerdict {
     /// Whether a record is written at this stage.
     pub fn records(&self, stage: Stage) -> bool {
         let omitted = Stage::ALL.iter().zip(self.omitted).any(|((s, _), omitted)| *s == stage && omitted);
@@ -117,10 +117,10 @@ impl Policy {
         }
         let mut rules = Vec::with_capacity(document.rules.len());
         for rule in document.rules {
-            let mut verdict = Verdict {
+            let mut verdict = AuditVerdict {
                 level: Level::parse(&rule.level).unwrap_or_default(),
                 omit_managed_fields: rule.omit_managed_fields.unwrap_or(document.omit_managed_fields),
-                ..Verdict::default()
+                ..AuditVerdict::default()
             };
             verdict.omit(&document.omit_stages);
             verdict.omit(&rule.omit_stages);
@@ -129,8 +129,8 @@ impl Policy {
         Ok(Self { rules })
     }
 
-    pub fn evaluate(&self, attributes: &Attributes<'_>) -> Verdict {
-        self.rules.iter().find(|(rule, _)| rule.matches(attributes)).map_or_else(Verdict::default, |(_, v)| *v)
+    pub fn evaluate(&self, attributes: &Attributes<'_>) -> AuditVerdict {
+        self.rules.iter().find(|(rule, _)| rule.matches(attributes)).map_or_else(AuditVerdict::default, |(_, v)| *v)
     }
 }
 

@@ -51,6 +51,16 @@ const PATHS: [&str; 16] = [
     "/openid/v1/jwks",
 ];
 
+/// Below the objects of these `usedby` says who uses them.
+const USED: [(&str, &str); 6] = [
+    ("", "configmaps"),
+    ("", "persistentvolumeclaims"),
+    ("", "secrets"),
+    ("", "serviceaccounts"),
+    ("scheduling.k8s.io", "priorityclasses"),
+    ("storage.k8s.io", "storageclasses"),
+];
+
 fn subjects() -> [(&'static str, User); 6] {
     let known = |name: &str| User::named(name).with_groups([names::AUTHENTICATED]);
     let mut groups = names::service_account_groups("ns");
@@ -122,6 +132,15 @@ fn resources() -> Vec<(String, String, String, bool)> {
         for subresource in fact["sub"].as_array().into_iter().flatten() {
             all.push((group.clone(), plural.clone(), text(subresource, "name"), namespaced));
         }
+        let verbs = fact["verbs"].as_array().into_iter().flatten();
+        let is_stored = fact["virtual"] != true && verbs.into_iter().any(|verb| verb == "get");
+        let is_used = USED.contains(&(group.as_str(), plural.as_str()));
+        let is_definition = plural == "customresourcedefinitions";
+        for (name, is_there) in [("history", is_stored), ("usedby", is_used), ("invalidobjects", is_definition)] {
+            if is_there {
+                all.push((group.clone(), plural.clone(), name.to_owned(), namespaced));
+            }
+        }
     }
     for (group, resource) in
         [("", "users"), ("", "groups"), ("authentication.k8s.io", "uids"), ("authentication.k8s.io", "userextras")]
@@ -132,10 +151,12 @@ fn resources() -> Vec<(String, String, String, bool)> {
     for (resource, subresource) in [
         ("encryptionchecks", ""),
         ("quarantinedobjects", ""),
+        ("quarantinedobjects", "history"),
         ("quarantinedobjects", "restore"),
         ("rewrites", ""),
         ("snapshots", ""),
         ("unreadableobjects", ""),
+        ("unreadableobjects", "history"),
     ] {
         all.push(("storage.pawl.dev".to_owned(), resource.to_owned(), subresource.to_owned(), false));
     }
@@ -153,7 +174,7 @@ fn matrix() -> String {
     let legend: Vec<String> = VERBS.iter().map(|(letter, verb)| format!("{letter} {verb}")).collect();
     let _ = writeln!(out, "# {}\n", legend.join(", "));
     for (title, namespace) in [("in the namespace ns", "ns"), ("at the cluster scope", "")] {
-        let _ = write!(out, "{title:<66}");
+        let _ = write!(out, "{title:<72}");
         let _ =
             writeln!(out, "{}", subjects.iter().map(|(name, _)| format!("{name:<14}")).collect::<String>().trim_end());
         for (group, resource, subresource, namespaced) in resources() {
@@ -164,7 +185,7 @@ fn matrix() -> String {
             if !subresource.is_empty() {
                 name = format!("{name}/{subresource}");
             }
-            let mut line = format!("{name:<66}");
+            let mut line = format!("{name:<72}");
             for (_, user) in &subjects {
                 let may = |verb: &str| {
                     let asked = Attributes::resource(user, verb, &group, &resource);
@@ -180,12 +201,12 @@ fn matrix() -> String {
     }
     let _ = writeln!(
         out,
-        "{:<66}{}",
+        "{:<72}{}",
         "paths (get)",
         subjects.iter().map(|(name, _)| format!("{name:<14}")).collect::<String>().trim_end()
     );
     for path in PATHS {
-        let mut line = format!("{path:<66}");
+        let mut line = format!("{path:<72}");
         for (_, user) in &subjects {
             let may = chain.authorize(&Attributes::path(user, "get", path)).is_allowed();
             let _ = write!(line, "{:<14}", if may { "yes" } else { "." });
@@ -221,4 +242,28 @@ fn dangerous_verbs_are_for_cluster_admins() {
             }
         }
     }
+}
+
+/// What upstream does not have is nobody's but the cluster's administrators', to read as to do.
+#[test]
+fn what_only_this_server_has_is_for_cluster_admins() {
+    let chain = chain();
+    let own = |group: &str, subresource: &str| {
+        group == "storage.pawl.dev" || ["history", "usedby", "invalidobjects"].contains(&subresource)
+    };
+    let mut asked_about = 0;
+    for (group, resource, subresource, _) in resources().iter().filter(|(group, _, sub, _)| own(group, sub)) {
+        for (name, user) in &subjects() {
+            for (_, verb) in VERBS {
+                for namespace in ["", "ns"] {
+                    let asked = Attributes::resource(user, verb, group, resource);
+                    let asked = Attributes { subresource, namespace, name: "object", ..asked };
+                    let may = chain.authorize(&asked).is_allowed();
+                    assert_eq!(may, *name == "cluster-admin", "{name}: {verb} {resource}/{subresource}");
+                }
+            }
+        }
+        asked_about += 1;
+    }
+    assert!(asked_about > 60, "{asked_about}");
 }

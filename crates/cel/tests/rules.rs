@@ -5,7 +5,7 @@
 #![allow(clippy::restriction, reason = "a test stops at what it does not expect, and prints")]
 
 use pawl_cel::Bindings;
-use pawl_cel::k8s::rules::{Rule, RuleEnv, Verdict, excess, rule_excess};
+use pawl_cel::k8s::rules::{Rule, RuleEnv, RuleVerdict, excess, rule_excess};
 use pawl_cel::k8s::{CALL_COST_LIMIT, schema};
 use pawl_cel::value::Val;
 use serde_json::{Value, json};
@@ -259,10 +259,10 @@ fn runs_agree() {
         let rule: Rule = env.rule(text, false).unwrap_or_else(|error| panic!("{text}: {error}"));
         let bindings = Bindings::new().with("self", Val::from_json(&object, env.decl()).unwrap());
         let expected = match end {
-            Holds => Verdict::Passed,
-            Fails => Verdict::Failed { detail: format!("failed rule: {text}") },
-            Error(error) => Verdict::Undecided { detail: format!("{error} evaluating rule: {text}") },
-            NoOverload => Verdict::Undecided {
+            Holds => RuleVerdict::Passed,
+            Fails => RuleVerdict::Failed { detail: format!("failed rule: {text}") },
+            Error(error) => RuleVerdict::Undecided { detail: format!("{error} evaluating rule: {text}") },
+            NoOverload => RuleVerdict::Undecided {
                 detail: format!(
                     "'no such overload': call arguments did not match a supported operator, function or macro signature for rule: {text}"
                 ),
@@ -316,16 +316,16 @@ fn optional_old_self_is_optional() {
     let (new, old) = (json!({"a": 1}), json!({"a": 2}));
     let bound = |old: Val<'static>| Bindings::new().with("oldSelf", old);
     let decide = |bindings: Bindings<'_>| rule.decide(&bindings, CALL_COST_LIMIT, "rule", Some("message")).0;
-    let with_self = |bindings: Bindings<'static>| -> Verdict {
+    let with_self = |bindings: Bindings<'static>| -> RuleVerdict {
         let new: &'static Value = Box::leak(Box::new(new.clone()));
         let decl = Box::leak(Box::new(env.decl().clone()));
         decide(bindings.with("self", Val::from_json(new, decl).unwrap()))
     };
-    assert_eq!(with_self(bound(Val::Optional(None))), Verdict::Passed);
+    assert_eq!(with_self(bound(Val::Optional(None))), RuleVerdict::Passed);
     let old: &'static Value = Box::leak(Box::new(old));
     let decl = Box::leak(Box::new(env.decl().clone()));
     let old = Val::some(Val::from_json(old, decl).unwrap());
-    assert_eq!(with_self(bound(old)), Verdict::Failed { detail: "message".to_owned() });
+    assert_eq!(with_self(bound(old)), RuleVerdict::Failed { detail: "message".to_owned() });
 }
 
 #[test]
@@ -337,6 +337,6 @@ fn too_expensive_rules_stop_everything() {
     let bindings = Bindings::new().with("self", Val::from_json(&data, env.decl()).unwrap());
     let (verdict, cost) = rule.decide(&bindings, CALL_COST_LIMIT, "the rule", None);
     let detail = "'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: the rule";
-    assert_eq!(verdict, Verdict::TooExpensive { detail: detail.to_owned() });
+    assert_eq!(verdict, RuleVerdict::TooExpensive { detail: detail.to_owned() });
     assert!(cost > CALL_COST_LIMIT && cost < CALL_COST_LIMIT + 100);
 }

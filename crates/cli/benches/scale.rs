@@ -1,13 +1,13 @@
 //! Many watches that nothing happens to, long lists in both encodings, many watches that resume far behind, many Secrets in
-//! use, many objects with pages of a state that has passed, snapshots of them, and writers of objects that a tightened schema
-//! refuses.
+//! use, many objects with pages of a state that has passed, snapshots of them, the past of one object, writers of objects that
+//! a tightened schema refuses, values that are sealed, and many that a lost key makes unreadable.
 //! `cargo bench --package pawl --bench scale` prints what they cost, and
 //! `-- resuming` (or another name below) only that; nothing is asserted. Other work on the machine spoils the figures.
 //! `PAWL_BENCH_OBJECTS` is how many objects are many.
 #![allow(clippy::restriction, reason = "a benchmark prints, and says when it cannot run")]
 
-#[path = "../tests/server/mod.rs"]
-mod server;
+#[path = "scale/sealed.rs"]
+mod sealed;
 
 use std::time::{Duration, Instant};
 
@@ -15,9 +15,10 @@ use bytes::Bytes;
 use futures::stream::{self, StreamExt};
 use http::Request;
 use http::header::ACCEPT;
+use pawl_snapshot::{Decoder, Encoder, Record};
 use serde_json::{Value, json};
 
-use server::{Client, Place, Protocol, Watch};
+use pawl_testing::{Client, Place, Protocol, Watch};
 
 const WATCHES: usize = 10_000;
 const CONNECTIONS: usize = 100;
@@ -52,15 +53,24 @@ async fn main() {
     if chosen("snapshots") {
         snapshots().await;
     }
+    if chosen("history") {
+        history().await;
+    }
     if chosen("tightened") {
         tightened().await;
+    }
+    if chosen("sealed") {
+        sealed::beside_plain().await;
+    }
+    if chosen("unreadable") {
+        sealed::unreadable().await;
     }
 }
 
 /// Runs `pawl` with arguments, which must succeed: how long it took, and the most memory that it held, in kilobytes.
 async fn measured(arguments: &[&str]) -> (Duration, u64) {
     let began = Instant::now();
-    let mut child = server::pawl().args(arguments).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let mut child = pawl_testing::pawl().args(arguments).stdout(std::process::Stdio::null()).spawn().unwrap();
     let mut most = 0;
     loop {
         let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
@@ -79,18 +89,30 @@ fn print_measured(what: &str, (took, peak): (Duration, u64)) {
     println!("{what}: {:.1} s, {:.0} MB at most", took.as_secs_f64(), peak as f64 / 1e3);
 }
 
-/// A million objects: saved while nobody and while many write, proved, restored, and opened.
+/// A million objects: restored, opened, saved while nobody and while many write, and proved. They are copies of one that a
+/// server stored: to create them one by one would measure the client.
 async fn snapshots() {
-    let many = server::setting("PAWL_BENCH_OBJECTS").map_or(1_000_000, |many| many as usize);
+    let many = pawl_testing::setting("PAWL_BENCH_OBJECTS").map_or(1_000_000, |many| many as usize);
     let mut place = Place::new();
     let server = place.start().await;
-    let client = &place.client(Protocol::Http2);
-    each(0..many, |i| async move { drop(client.post(CONFIGMAPS, &configmap(i, 0)).await.unwrap().expect(201)) }).await;
+    let client = place.client(Protocol::Http2);
+    client.post(CONFIGMAPS, &configmap(0, 0)).await.unwrap().expect(201);
     let path = |name: &str| place.path(name).to_str().unwrap().to_owned();
-    let (data, quiet, busy, restored) = (path("data"), path("quiet"), path("busy"), path("restored"));
+    let (data, one, all, quiet, busy) = (path("data"), path("one"), path("all"), path("quiet"), path("busy"));
+    measured(&["snapshot", "save", &one, "--data-dir", &data]).await;
+    server.stop().await;
+    std::fs::rename(place.data().join("store"), place.path("before")).unwrap();
+    multiply(&one, &all, many);
+    let size = std::fs::metadata(&all).unwrap().len();
+    println!("{many} objects in a snapshot of {:.0} MB", size as f64 / 1e6);
+    print_measured("restored", measured(&["snapshot", "restore", &all, "--data-dir", &data]).await);
+    std::fs::remove_file(&all).unwrap();
+    let began = Instant::now();
+    let server = place.start().await;
+    println!("a server on it is ready after {:.1} s", began.elapsed().as_secs_f64());
     let before = server.resident();
     print_measured(
-        &format!("{many} objects saved from a server that nobody writes to"),
+        "saved from the server while nobody writes",
         measured(&["snapshot", "save", &quiet, "--data-dir", &data]).await,
     );
     println!(
@@ -99,6 +121,7 @@ async fn snapshots() {
         server.resident() as f64 / 1e3,
         before as f64 / 1e3
     );
+    std::fs::remove_file(&quiet).unwrap();
     let done = std::sync::atomic::AtomicBool::new(false);
     let written = std::sync::atomic::AtomicUsize::new(0);
     let writers = futures::future::join_all((0..WRITERS).map(|writer| {
@@ -109,7 +132,8 @@ async fn snapshots() {
                     return;
                 }
                 let number = (writer * 7919 + round * WRITERS) % many;
-                client.put(&format!("{CONFIGMAPS}/c-{number}"), &configmap(number, round)).await.unwrap().expect(200);
+                let path = format!("{CONFIGMAPS}/{}", copied(number));
+                client.merge(&path, &json!({"data": {"round": round.to_string()}})).await.unwrap().expect(200);
                 written.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             }
         }
@@ -124,8 +148,79 @@ async fn snapshots() {
     println!("{} writes meanwhile; the server holds {:.0} MB", written.into_inner(), server.resident() as f64 / 1e3);
     server.stop().await;
     print_measured("verified", measured(&["snapshot", "verify", &busy]).await);
-    print_measured("restored", measured(&["snapshot", "restore", &busy, "--data-dir", &restored]).await);
-    print_measured("the restored directory inspected", measured(&["snapshot", "inspect", &restored]).await);
+    print_measured("inspected", measured(&["snapshot", "inspect", &busy]).await);
+    print_measured("the directory inspected", measured(&["snapshot", "inspect", &data]).await);
+}
+
+/// The name of a copy: names of one length are in the order of their numbers.
+fn copied(number: usize) -> String {
+    format!("c-{number:07}")
+}
+
+/// Writes a snapshot that holds what another one does, and the object `c-0` of it so many times, each with a name and a uid of
+/// its own.
+fn multiply(one: &str, all: &str, many: usize) {
+    let mut decoder = Decoder::open(std::fs::File::open(one).unwrap()).unwrap();
+    let (mut encoder, head) = Encoder::begin(decoder.head());
+    let mut file = std::io::BufWriter::new(std::fs::File::create(all).unwrap());
+    let mut write = |bytes: &[u8]| std::io::Write::write_all(&mut file, bytes).unwrap();
+    write(&head);
+    while let Some(records) = decoder.next_block().unwrap() {
+        for record in records {
+            if !record.key.ends_with(b"/configmaps/default/c-0") {
+                encoder.push(&record).unwrap().iter().for_each(|block| write(block));
+                continue;
+            }
+            let value = String::from_utf8(record.value.to_vec()).unwrap();
+            let object: Value = serde_json::from_str(&value).unwrap();
+            let uid = object["metadata"]["uid"].as_str().unwrap();
+            assert!(value.contains("\"c-0\""), "{value}");
+            for number in 0..many {
+                let name = copied(number);
+                let value = value.replacen("\"c-0\"", &format!("\"{name}\""), 1);
+                let value = value.replacen(uid, &format!("00000000-0000-4000-8000-{number:012}"), 1);
+                let key = Bytes::from(format!("/registry/configmaps/default/{name}"));
+                let copy = Record { key, value: Bytes::from(value), ..record.clone() };
+                encoder.push(&copy).unwrap().iter().for_each(|block| write(block));
+            }
+        }
+    }
+    write(&encoder.finish().0);
+    std::io::Write::flush(&mut file).unwrap();
+}
+
+/// An object that was written two hundred times, in a store that remembers some hundred thousand other writes: what it costs to ask for
+/// its past.
+async fn history() {
+    const OBJECTS: usize = 1_000;
+    const ROUNDS: usize = 200;
+    let mut place = Place::new();
+    let server = place.start().await;
+    let client = &place.client(Protocol::Http2);
+    each(0..OBJECTS, |i| async move { drop(client.post(CONFIGMAPS, &configmap(i, 0)).await.unwrap().expect(201)) })
+        .await;
+    for round in 1..ROUNDS {
+        each(0..OBJECTS, |i| async move {
+            let change = json!({"data": {"round": round.to_string()}});
+            drop(client.merge(&format!("{CONFIGMAPS}/c-{i}"), &change).await.unwrap().expect(200));
+        })
+        .await;
+    }
+    let (began, busy, before) = (Instant::now(), server.cpu(), server.resident());
+    const TIMES: u32 = 10;
+    let mut told = 0;
+    for _ in 0..TIMES {
+        let answer = client.get(&format!("{CONFIGMAPS}/c-500/history")).await.unwrap().expect(200);
+        told = answer["items"].as_array().unwrap().len();
+    }
+    println!(
+        "the past of one of {OBJECTS} objects after {} writes: {told} moments in {:.0} ms, {:.0} ms of CPU; {:.0} MB more resident",
+        OBJECTS * ROUNDS,
+        began.elapsed().as_secs_f64() * 1e3 / f64::from(TIMES),
+        (server.cpu() - busy).as_secs_f64() * 1e3 / f64::from(TIMES),
+        server.resident().saturating_sub(before) as f64 / 1e3
+    );
+    server.stop().await;
 }
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -336,7 +431,7 @@ async fn secrets_in_use() {
 
 /// A million objects: what they take, and what a page of a state that has passed costs among them.
 async fn many_objects() {
-    let many = server::setting("PAWL_BENCH_OBJECTS").map_or(1_000_000, |many| many as usize);
+    let many = pawl_testing::setting("PAWL_BENCH_OBJECTS").map_or(1_000_000, |many| many as usize);
     let mut place = Place::new();
     let server = place.start().await;
     let client = &place.client(Protocol::Http2);

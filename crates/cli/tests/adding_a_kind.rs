@@ -2,16 +2,14 @@
 
 #![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
-mod server;
-
 use bytes::Bytes;
 use http::Request;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use pawl_kinds::facts::{Addition, add};
 use pawl_server::flags::Given;
 use pawl_server::{Running, Settings};
+use pawl_testing::{Answer, Client, Place, Protocol};
 use serde_json::{Value, json};
-use server::{Answer, Client, Place, Protocol};
 
 const DOCUMENT: &str = include_str!("../../../docs/adding-a-kind.md");
 const WIDGETS: &str = "/apis/example.io/v1/namespaces/default/widgets";

@@ -8,21 +8,21 @@ use pawl_kv::Guard;
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{GroupVersion, Status};
 use pawl_registry::{
-    Change, Context, CreateRequest, DeleteRequest, Entry, FieldValidation, PatchKind, PatchRequest, Registry, Sent,
-    Served, Sight, UpdateRequest, User,
+    CacheEntry, Context, CreateRequest, DeleteRequest, FieldValidation, Mutation, PatchKind, PatchRequest, Registry,
+    Sent, Served, Sight, UpdateRequest, User,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::oversight::{Act, Oversight, Wish, informers};
-use crate::selection::Name;
+use crate::selection::ControllerName;
 
 /// Who the writes of controllers are attributed to in managedFields, as upstream.
 const MANAGER: &str = "kube-controller-manager";
 
 pub struct Actor {
     pub registry: Arc<Registry>,
-    pub name: Name,
+    pub name: ControllerName,
     user: User,
     /// Who reads for it.
     reader: User,
@@ -45,12 +45,12 @@ pub enum Outcome {
 
 impl Actor {
     /// The server itself, where it acts like a controller.
-    pub fn own(registry: Arc<Registry>, name: Name, oversight: Oversight) -> Self {
+    pub fn own(registry: Arc<Registry>, name: ControllerName, oversight: Oversight) -> Self {
         let Context { user, manager, .. } = Context::own();
         Self { registry, name, reader: user.clone(), user, manager, oversight }
     }
 
-    pub fn new(registry: Arc<Registry>, name: Name, oversight: Oversight) -> Self {
+    pub fn new(registry: Arc<Registry>, name: ControllerName, oversight: Oversight) -> Self {
         let groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"];
         let user = User {
             name: format!("system:serviceaccount:kube-system:{}", name.account()),
@@ -59,7 +59,7 @@ impl Actor {
         };
         // The proposal's controllers are no part of upstream's.
         let manager = match name {
-            Name::SecretProtection | Name::ConfigMapProtection => name.as_str(),
+            ControllerName::SecretProtection | ControllerName::ConfigMapProtection => name.as_str(),
             _ => MANAGER,
         };
         Self { registry, name, user, reader: informers(), manager: manager.to_owned(), oversight }
@@ -115,7 +115,7 @@ impl Actor {
     }
 
     /// Reads an object as new as everything acknowledged before. `None` when it does not exist.
-    pub async fn read(&self, served: &Served, namespace: &str, name: &str) -> Result<Option<Arc<Entry>>, Status> {
+    pub async fn read(&self, served: &Served, namespace: &str, name: &str) -> Result<Option<Arc<CacheEntry>>, Status> {
         self.may_follow(served)?;
         match self.registry.get(served, namespace, name, None).await {
             Ok(entry) => Ok(Some(entry)),
@@ -248,9 +248,9 @@ fn changing<'a>(
     name: &'a str,
     uid: &'a str,
     mut edit: impl FnMut(&mut Object) + Send + 'a,
-) -> Change<'a> {
+) -> Mutation<'a> {
     let resource = served.resource.group_resource();
-    Change::own(move |old: &Object| {
+    Mutation::own(move |old: &Object| {
         // The object that was meant is gone, whoever has its name now.
         if old.uid() != uid {
             return Err(Status::not_found(&resource, name));
@@ -272,12 +272,12 @@ fn judge(result: Result<(), Status>) -> Result<Outcome, Status> {
 }
 
 /// The object of an entry, where it can be read.
-pub fn object(entry: &Entry) -> Option<Object> {
+pub fn object(entry: &CacheEntry) -> Option<Object> {
     Some(entry.readable()?.object(entry.revision))
 }
 
 /// The uid of an entry; `None` when it cannot be read.
-pub fn uid(entry: &Entry) -> Option<String> {
+pub fn uid(entry: &CacheEntry) -> Option<String> {
     #[derive(Deserialize)]
     struct Head {
         metadata: Metadata,

@@ -11,42 +11,42 @@ use serde_json::{Value, json};
 
 use crate::actor::{Actor, Outcome, object};
 use crate::counters::Tally;
-use crate::feed::{Batch, Feed};
-use crate::queue::{Queue, Step};
-use crate::work::{Crew, Handler};
+use crate::informer::{Batch, Informer};
+use crate::tasks::{Reconciler, Tasks};
+use crate::workqueue::{Reconciled, WorkQueue};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-pub fn start(crew: &mut Crew, actor: Actor, tally: Arc<Tally>) {
-    let feed = Feed::of(&actor, &[(GROUP, "clusterroles")]);
-    crew.hire(Arc::new(Aggregation { actor, tally, queue: Queue::default() }), feed, 1);
+pub fn start(tasks: &mut Tasks, actor: Actor, tally: Arc<Tally>) {
+    let informer = Informer::of(&actor, &[(GROUP, "clusterroles")]);
+    tasks.run(Arc::new(Aggregation { actor, tally, queue: WorkQueue::default() }), informer, 1);
 }
 
 struct Aggregation {
     actor: Actor,
     tally: Arc<Tally>,
-    /// Roles that aggregate others may aggregate each other, so there is one thing to do: put all of them right.
-    queue: Queue<()>,
+    /// Roles that aggregate others may aggregate each other, so there is one object to do: put all of them right.
+    queue: WorkQueue<()>,
 }
 
-impl Handler for Aggregation {
+impl Reconciler for Aggregation {
     type Key = ();
 
-    fn queue(&self) -> &Queue<()> {
+    fn queue(&self) -> &WorkQueue<()> {
         &self.queue
     }
 
-    fn hear(&self, _: Batch) {
+    fn enqueue(&self, _: Batch) {
         self.queue.add(());
     }
 
-    async fn handle(&self, (): ()) -> Step {
+    async fn reconcile(&self, (): ()) -> Reconciled {
         match self.aggregate().await {
-            Ok(()) => Step::Done,
+            Ok(()) => Reconciled::Done,
             Err(status) => {
                 tracing::debug!(%status, "aggregation of cluster roles is tried again");
                 self.tally.retries.add(1);
-                Step::Retry
+                Reconciled::Retry
             }
         }
     }
@@ -69,7 +69,7 @@ impl Aggregation {
                 intent.insert("rules".to_owned(), Value::Array(rules));
             }
             match self.actor.apply(&served, name, &Value::Object(intent)).await {
-                Ok(Outcome::Done) => self.tally.furnished.add(1),
+                Ok(Outcome::Done) => self.tally.published.add(1),
                 Ok(_) => {}
                 // One role that cannot be put right keeps no other from it.
                 Err(status) => failed = Some(status),

@@ -25,7 +25,7 @@ pub struct Counters {
     /// Finalizers that the protection controllers took away.
     pub released: u64,
     /// Objects that were made or put right: accounts, certificates, aggregated roles.
-    pub furnished: u64,
+    pub published: u64,
     /// What failed and is tried again later.
     pub retries: u64,
 }
@@ -41,7 +41,7 @@ pub struct Tally {
     pub liens_ignored: Count,
     pub namespaces_finalized: Count,
     pub released: Count,
-    pub furnished: Count,
+    pub published: Count,
     pub retries: Count,
     pub liens: LienTally,
 }
@@ -121,7 +121,7 @@ impl Tally {
             liens_ignored: self.liens_ignored.get(),
             namespaces_finalized: self.namespaces_finalized.get(),
             released: self.released.get(),
-            furnished: self.furnished.get(),
+            published: self.published.get(),
             retries: self.retries.get(),
         }
     }

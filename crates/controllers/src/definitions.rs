@@ -19,16 +19,16 @@ use pawl_custom::{Definition, InUse};
 use pawl_deletion::{DeleteOptions, Preconditions, Propagation};
 use pawl_meta::object::{Meta, Object};
 use pawl_meta::{Status, time};
-use pawl_registry::{Entry, Served};
+use pawl_registry::{CacheEntry, Served};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::actor::{Actor, Outcome, drop_finalizer, object};
 use crate::counters::Tally;
-use crate::feed::{Batch, Change, Feed};
-use crate::queue::{Queue, Step};
-use crate::work::{Crew, Handler};
+use crate::informer::{Batch, Followed, Informer};
+use crate::tasks::{Reconciler, Tasks};
+use crate::workqueue::{Reconciled, WorkQueue};
 
 pub use catalogue::Catalogue;
 
@@ -41,20 +41,20 @@ const DELETIONS: usize = 64;
 /// The annotation of the audit log that says why an object went in spite of its liens.
 const BECAUSE: &str = "apiserver.k8s.io/definition-deleted";
 
-pub fn start(crew: &mut Crew, actor: Actor, catalogue: Arc<Catalogue>, stall: Duration, tally: Arc<Tally>) {
+pub fn start(tasks: &mut Tasks, actor: Actor, catalogue: Arc<Catalogue>, stall: Duration, tally: Arc<Tally>) {
     // Objects matter only while their definition goes.
-    let feed = Feed::new(&actor, |resource| {
+    let informer = Informer::new(&actor, |resource| {
         let facts = &resource.facts;
         facts.closed.is_some() || (facts.group == pawl_custom::GROUP && facts.plural == pawl_custom::PLURAL)
     });
-    let (queue, leaving, groups) = (Queue::default(), Mutex::default(), Mutex::default());
+    let (queue, leaving, groups) = (WorkQueue::default(), Mutex::default(), Mutex::default());
     queue.add(EVERYTHING.to_owned());
     let (inspector, names) = mpsc::unbounded_channel();
     let inspecting = Arc::new(Actor::own(Arc::clone(&actor.registry), actor.name, actor.oversight().clone()));
-    crew.until_stop(inspection::run(inspecting, Arc::clone(&catalogue), names));
-    crew.hire(
+    tasks.until_stop(inspection::run(inspecting, Arc::clone(&catalogue), names));
+    tasks.run(
         Arc::new(Controller { actor, catalogue, stall, tally, queue, leaving, groups, inspector }),
-        feed,
+        informer,
         WORKERS,
     );
 }
@@ -64,7 +64,7 @@ struct Controller {
     catalogue: Arc<Catalogue>,
     stall: Duration,
     tally: Arc<Tally>,
-    queue: Queue<String>,
+    queue: WorkQueue<String>,
     /// Of definitions that go, by uid: how few objects there were at least, and since when.
     leaving: Mutex<HashMap<String, (usize, Instant)>>,
     /// Whose turn it is in a group.
@@ -73,58 +73,58 @@ struct Controller {
     inspector: mpsc::UnboundedSender<String>,
 }
 
-impl Handler for Controller {
+impl Reconciler for Controller {
     type Key = String;
 
-    fn queue(&self) -> &Queue<String> {
+    fn queue(&self) -> &WorkQueue<String> {
         &self.queue
     }
 
-    fn hear(&self, Batch { served, changes }: Batch) {
+    fn enqueue(&self, Batch { served, changes }: Batch) {
         let facts = &served.resource.facts;
         if facts.custom {
             self.queue.add(format!("{}.{}", facts.plural, facts.group));
             return;
         }
-        let name = |change: &Change| {
-            let (Change::Seen(entry) | Change::Gone(entry)) = change;
+        let name = |change: &Followed| {
+            let (Followed::Seen(entry) | Followed::Gone(entry)) = change;
             entry.name().to_owned()
         };
         self.queue.extend(changes.iter().map(name));
     }
 
-    async fn handle(&self, name: String) -> Step {
+    async fn reconcile(&self, name: String) -> Reconciled {
         match self.attend(&name).await {
             Ok(step) => step,
             Err(status) => {
                 tracing::debug!(definition = %name, %status, "tried again");
                 self.tally.retries.add(1);
-                Step::Retry
+                Reconciled::Retry
             }
         }
     }
 }
 
 impl Controller {
-    async fn attend(&self, name: &str) -> Result<Step, Status> {
+    async fn attend(&self, name: &str) -> Result<Reconciled, Status> {
         if name == EVERYTHING {
             let all = self.catalogue.definitions();
             services::register(&self.actor, &all, None).await?;
             for definition in all {
                 let _ = self.inspector.send(definition.name.clone());
             }
-            return Ok(Step::Done);
+            return Ok(Reconciled::Done);
         }
         let turn = self.turn(name);
         let _turn = turn.lock().await;
-        let Some(home) = self.catalogue.home() else { return Ok(Step::Done) };
+        let Some(home) = self.catalogue.home() else { return Ok(Reconciled::Done) };
         let Some(found) = self.actor.read(&home, "", name).await?.as_deref().and_then(object) else {
             if self.catalogue.withdraw(name).await? {
                 tracing::info!(definition = %name, "no longer served");
             }
             self.look_at_rivals(name);
             self.register(name).await?;
-            return Ok(Step::Done);
+            return Ok(Reconciled::Done);
         };
         if found.is_deleting() { self.take_leave(&home, &found).await } else { self.settle(&home, found).await }
     }
@@ -143,7 +143,7 @@ impl Controller {
     }
 
     /// Gives names, serves what has them, and says so.
-    async fn settle(&self, home: &Served, mut found: Object) -> Result<Step, Status> {
+    async fn settle(&self, home: &Served, mut found: Object) -> Result<Reconciled, Status> {
         let (before, now) = (found.get("status").cloned(), time::now());
         let group = Definition::read(&found).group;
         let all = self.catalogue.definitions();
@@ -151,7 +151,7 @@ impl Controller {
         plan::install(&mut found, &in_use, &now);
         let definition = Definition::read(&found);
         let changed = definition.established && self.catalogue.serve(definition).await?;
-        let mut step = Step::Done;
+        let mut step = Reconciled::Done;
         if found.get("status") != before.as_ref() {
             step = self.report(home, &found).await?;
             self.look_at_rivals(found.name());
@@ -179,7 +179,7 @@ impl Controller {
     }
 
     /// Writes the status of a definition that is still as it was looked at.
-    async fn report(&self, home: &Served, found: &Object) -> Result<Step, Status> {
+    async fn report(&self, home: &Served, found: &Object) -> Result<Reconciled, Status> {
         let status = found.get("status").cloned().unwrap_or_default();
         let version = found.resource_version().to_owned();
         let edit = |object: &mut Object| {
@@ -188,13 +188,13 @@ impl Controller {
             pawl_meta::object::metadata_mut(object).insert("resourceVersion".to_owned(), version.as_str().into());
         };
         let outcome = self.actor.change(home, ("", found.name()), "status", found.uid(), edit).await?;
-        Ok(if outcome == Outcome::Changed { Step::Retry } else { Step::Done })
+        Ok(if outcome == Outcome::Changed { Reconciled::Retry } else { Reconciled::Done })
     }
 
     /// Deletes the objects of a definition, then lets it go.
-    async fn take_leave(&self, home: &Served, found: &Object) -> Result<Step, Status> {
+    async fn take_leave(&self, home: &Served, found: &Object) -> Result<Reconciled, Status> {
         if !found.meta_strings("finalizers").contains(&CLEANUP_FINALIZER) {
-            return Ok(Step::Done);
+            return Ok(Reconciled::Done);
         }
         let definition = Definition::read(found);
         let (name, uid) = (definition.name.clone(), definition.uid.clone());
@@ -207,13 +207,13 @@ impl Controller {
         };
         self.actor.registry.close(&served).await;
         self.actor.registry.storage().catch_up().await?;
-        let entries: Vec<Arc<Entry>> = served.stored.cache.objects().values().cloned().collect();
+        let entries: Vec<Arc<CacheEntry>> = served.stored.cache.objects().values().cloned().collect();
         if entries.is_empty() {
             self.leaving.lock().unwrap_or_else(|e| e.into_inner()).remove(&uid);
             return self.finish(home, found, &Deletion::Completed).await;
         }
         if !self.say(home, found, &Deletion::InProgress).await? {
-            return Ok(Step::Retry);
+            return Ok(Reconciled::Retry);
         }
         let (stalled, left) = self.watch_progress(&uid, entries.len());
         let because = format!("the definition {name} was deleted");
@@ -231,22 +231,22 @@ impl Controller {
                 Err(status) => {
                     let why = format!("could not list/delete instances: {}", status.message);
                     self.say(home, found, &Deletion::Failed(why)).await?;
-                    return Ok(Step::Retry);
+                    return Ok(Reconciled::Retry);
                 }
             }
         }
         self.actor.registry.storage().catch_up().await?;
         if served.stored.cache.is_empty() {
-            return Ok(Step::After(Duration::ZERO));
+            return Ok(Reconciled::After(Duration::ZERO));
         }
         // What waits for finalizers is told of when it goes; only that nothing happens must be found out.
-        Ok(if held { Step::After(left) } else { Step::Done })
+        Ok(if held { Reconciled::After(left) } else { Reconciled::Done })
     }
 
     async fn delete(
         &self,
         served: &Served,
-        entry: &Entry,
+        entry: &CacheEntry,
         ignore_liens: bool,
         because: &str,
     ) -> Result<Outcome, Status> {
@@ -281,10 +281,10 @@ impl Controller {
     }
 
     /// Nothing is left of a definition but itself.
-    async fn finish(&self, home: &Served, found: &Object, step: &Deletion) -> Result<Step, Status> {
+    async fn finish(&self, home: &Served, found: &Object, step: &Deletion) -> Result<Reconciled, Status> {
         self.say(home, found, step).await?;
         let edit = |object: &mut Object| drop_finalizer(object, CLEANUP_FINALIZER);
         self.actor.change(home, ("", found.name()), "", found.uid(), edit).await?;
-        Ok(Step::Done)
+        Ok(Reconciled::Done)
     }
 }

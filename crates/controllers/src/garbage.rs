@@ -21,43 +21,43 @@ use serde_json::Value;
 
 use crate::actor::{Actor, Outcome, drop_finalizer, keep};
 use crate::counters::Tally;
-use crate::feed::{Batch, Change, Feed, each_place};
-use crate::queue::{Queue, Step};
+use crate::informer::{Batch, Followed, Informer, each_place};
 use crate::recorder::{About, Recorder};
-use crate::work::{Crew, Handler};
+use crate::tasks::{Reconciler, Tasks};
+use crate::workqueue::{Reconciled, WorkQueue};
 
-use facts::{Facts, Identity, Owner, Uid};
+use facts::{Identity, Owner, OwnershipFacts, Uid};
 use graph::Graph;
-use plan::{Standing, Verdict};
+use plan::{CollectionVerdict, Standing};
 
 /// What liens hold is tried again after this long at first. Their release is told, so there is no hurry.
 const HELD: Duration = Duration::from_secs(1);
 /// How often an object that changes under the collector is looked at again at once.
 const ATTEMPTS: usize = 8;
 
-pub fn start(crew: &mut Crew, actor: Actor, tally: Arc<Tally>) {
-    let feed = Feed::new(&actor, is_collected);
+pub fn start(tasks: &mut Tasks, actor: Actor, tally: Arc<Tally>) {
+    let informer = Informer::new(&actor, is_collected);
     let registry = Arc::clone(&actor.registry);
     let actor = Arc::new(actor);
     let collector = Arc::new(Collector {
         recorder: Arc::new(Recorder::new(Arc::clone(&actor), Arc::clone(&tally))),
         actor,
         tally,
-        concurrency: crew.concurrency,
-        queue: Queue::default(),
+        concurrency: tasks.concurrency,
+        queue: WorkQueue::default(),
         known: Mutex::default(),
         awaiting: Mutex::default(),
     });
     let waker = Arc::clone(&collector);
-    crew.until_stop(async move {
+    tasks.until_stop(async move {
         let mut changes = registry.table_changes();
         while changes.changed().await.is_ok() {
             let waiting = std::mem::take(&mut *waker.awaiting());
             waker.queue.extend(waiting);
         }
     });
-    let workers = crew.concurrency;
-    crew.hire(collector, feed, workers);
+    let workers = tasks.concurrency;
+    tasks.run(collector, informer, workers);
 }
 
 /// Events come and go by themselves, and own nothing.
@@ -71,7 +71,7 @@ struct Collector {
     recorder: Arc<Recorder>,
     tally: Arc<Tally>,
     concurrency: usize,
-    queue: Queue<Uid>,
+    queue: WorkQueue<Uid>,
     known: Mutex<Known>,
     /// What names a kind that is not served.
     awaiting: Mutex<HashSet<Uid>>,
@@ -87,21 +87,21 @@ struct Known {
     told: HashMap<String, u64>,
 }
 
-impl Handler for Collector {
+impl Reconciler for Collector {
     type Key = Uid;
 
-    fn queue(&self) -> &Queue<Uid> {
+    fn queue(&self) -> &WorkQueue<Uid> {
         &self.queue
     }
 
-    fn hear(&self, Batch { served, changes }: Batch) {
+    fn enqueue(&self, Batch { served, changes }: Batch) {
         self.tell_of_unreadable(&served, &changes);
-        let read: Vec<(bool, u64, Identity, Option<Facts>)> = changes
+        let read: Vec<(bool, u64, Identity, Option<OwnershipFacts>)> = changes
             .iter()
             .map(|change| {
-                let (Change::Seen(entry) | Change::Gone(entry)) = change;
-                let gone = matches!(change, Change::Gone(_));
-                (gone, entry.revision, Identity::of(&served, entry), Facts::of(&served, entry))
+                let (Followed::Seen(entry) | Followed::Gone(entry)) = change;
+                let gone = matches!(change, Followed::Gone(_));
+                (gone, entry.revision, Identity::of(&served, entry), OwnershipFacts::of(&served, entry))
             })
             .collect();
         let mut known = self.known();
@@ -121,11 +121,11 @@ impl Handler for Collector {
         self.queue.extend(work);
     }
 
-    async fn handle(&self, uid: Uid) -> Step {
+    async fn reconcile(&self, uid: Uid) -> Reconciled {
         for _ in 0..ATTEMPTS {
             match self.look_at(&uid).await {
-                Ok(Looked::Finished) => return Step::Done,
-                Ok(Looked::Held) => return Step::Wait(HELD),
+                Ok(Looked::Finished) => return Reconciled::Done,
+                Ok(Looked::Held) => return Reconciled::Wait(HELD),
                 Ok(Looked::Again) => {}
                 Err(status) => {
                     tracing::debug!(%uid, %status, "garbage collection is tried again");
@@ -134,7 +134,7 @@ impl Handler for Collector {
             }
         }
         self.tally.retries.add(1);
-        Step::Retry
+        Reconciled::Retry
     }
 }
 
@@ -157,10 +157,10 @@ impl From<Outcome> for Looked {
 
 impl Collector {
     /// Says in its namespace that an object cannot be read. Who sees everything is who says so.
-    fn tell_of_unreadable(&self, served: &pawl_registry::Served, changes: &[Change]) {
+    fn tell_of_unreadable(&self, served: &pawl_registry::Served, changes: &[Followed]) {
         let unreadable = changes.iter().filter_map(|change| match change {
-            Change::Seen(entry) => Some((entry, entry.unreadable()?)),
-            Change::Gone(_) => None,
+            Followed::Seen(entry) => Some((entry, entry.unreadable()?)),
+            Followed::Gone(_) => None,
         });
         let told: Vec<(About, String)> = unreadable
             .take(TOLD)
@@ -184,7 +184,7 @@ impl Collector {
     async fn look_at(&self, uid: &Uid) -> Result<Looked, Status> {
         let Some(view) = self.known().graph.view(uid) else { return Ok(Looked::Finished) };
         let mut going = plan::plan_deleting(&view);
-        if matches!(going, Some(Verdict::Release | Verdict::Orphan)) {
+        if matches!(going, Some(CollectionVerdict::Release | CollectionVerdict::Orphan)) {
             // Before it is let go, dependents that the graph has not been told of must be known.
             self.learn_dependents(uid).await?;
             let Some(view) = self.known().graph.view(uid) else { return Ok(Looked::Finished) };
@@ -192,11 +192,11 @@ impl Collector {
         }
         let at = view.facts.identity.clone();
         match going {
-            Some(Verdict::Release) => {
+            Some(CollectionVerdict::Release) => {
                 return Ok(self.edit(uid, &at, |object| drop_finalizer(object, FOREGROUND)).await?.into());
             }
-            Some(Verdict::Unblock) => return Ok(self.edit(uid, &at, unblock).await?.into()),
-            Some(Verdict::Orphan) => return self.orphan(uid, &at).await,
+            Some(CollectionVerdict::Unblock) => return Ok(self.edit(uid, &at, unblock).await?.into()),
+            Some(CollectionVerdict::Orphan) => return self.orphan(uid, &at).await,
             Some(_) => return Ok(Looked::Finished),
             None => {}
         }
@@ -206,7 +206,7 @@ impl Collector {
         let Some(entry) = self.actor.read(&served, at.namespace(), at.name()).await? else {
             return Ok(Looked::Finished);
         };
-        let Some(latest) = Facts::of(&served, &entry).filter(|latest| latest.uid == *uid) else {
+        let Some(latest) = OwnershipFacts::of(&served, &entry).filter(|latest| latest.uid == *uid) else {
             return Ok(Looked::Finished);
         };
         let mut owners = Vec::with_capacity(latest.owners.len());
@@ -214,12 +214,12 @@ impl Collector {
             owners.push((owner, self.standing(&latest, owner).await?));
         }
         match plan::plan(&latest, view.has_dependents, &owners) {
-            Verdict::AwaitResources => Ok(self.await_resources(uid)),
-            Verdict::DropOwners(gone) => {
+            CollectionVerdict::AwaitResources => Ok(self.await_resources(uid)),
+            CollectionVerdict::DropOwners(gone) => {
                 let outcome = self.edit(uid, &at, |object| drop_owners(object, &gone)).await?;
                 Ok(outcome.into())
             }
-            Verdict::Delete(propagation) => {
+            CollectionVerdict::Delete(propagation) => {
                 let preconditions = Preconditions {
                     uid: Some(uid.to_string()),
                     // What was judged is what is deleted: an owner that was added meanwhile counts.
@@ -242,7 +242,7 @@ impl Collector {
     }
 
     /// How an owner is found where a reference says that it is.
-    async fn standing(&self, dependent: &Facts, owner: &Owner) -> Result<Standing, Status> {
+    async fn standing(&self, dependent: &OwnershipFacts, owner: &Owner) -> Result<Standing, Status> {
         let Some(served) = self.actor.served_kind(&owner.api_version, &owner.kind) else {
             return Ok(Standing::Unknown);
         };
@@ -253,7 +253,7 @@ impl Collector {
             return Ok(Standing::Misplaced);
         }
         let found = self.actor.read(&served, if namespaced { here } else { "" }, &owner.name).await?;
-        let found = found.and_then(|entry| Facts::of(&served, &entry)).filter(|found| found.uid == owner.uid);
+        let found = found.and_then(|entry| OwnershipFacts::of(&served, &entry)).filter(|found| found.uid == owner.uid);
         match found {
             Some(found) if found.waits_for_dependents() => Ok(Standing::Waiting),
             Some(_) => Ok(Standing::Solid),
@@ -271,7 +271,7 @@ impl Collector {
         }
     }
 
-    async fn report_misplaced(&self, dependent: &Facts, owner: &Owner) {
+    async fn report_misplaced(&self, dependent: &OwnershipFacts, owner: &Owner) {
         let namespace = dependent.identity.namespace();
         let message = format!(
             "ownerRef [{}/{}, namespace: {namespace}, name: {}, uid: {}] does not exist in namespace {namespace:?}",
@@ -326,7 +326,7 @@ impl Collector {
                 for (_, entry) in served.stored.cache.objects().iter().filter(|(_, e)| e.revision > told) {
                     let names = |metadata: &[u8]| metadata.windows(uid.len()).any(|at| at == uid.as_bytes());
                     if entry.readable().is_some_and(|r| names(r.metadata()))
-                        && let Some(facts) = Facts::of(served, entry)
+                        && let Some(facts) = OwnershipFacts::of(served, entry)
                     {
                         work.extend(known.graph.observe(facts));
                     }

@@ -10,20 +10,20 @@ use std::sync::Arc;
 
 use pawl_meta::Status;
 use pawl_meta::object::{Meta, Object, metadata_mut};
-use pawl_registry::{Entry, Served, UsageNews};
+use pawl_registry::{CacheEntry, Served, UsageNews};
 use pawl_usage::{Changed, Plan, Protection, Target, Used};
 use serde_json::json;
 
 use crate::actor::{Actor, Outcome, keep};
 use crate::counters::Liens;
-use crate::feed::{Batch, Change, Feed};
-use crate::queue::{Queue, Step};
-use crate::work::{Crew, Handler};
+use crate::informer::{Batch, Followed, Informer};
+use crate::tasks::{Reconciler, Tasks};
+use crate::workqueue::{Reconciled, WorkQueue};
 
 /// For each queue.
 const WORKERS: usize = 8;
 
-pub fn start(crew: &mut Crew, actor: Actor, protection: Protection, liens: Liens) {
+pub fn start(tasks: &mut Tasks, actor: Actor, protection: Protection, liens: Liens) {
     // Where liens do not hold, none can be added.
     if !actor.registry.liens_hold() {
         return;
@@ -32,7 +32,7 @@ pub fn start(crew: &mut Crew, actor: Actor, protection: Protection, liens: Liens
         Used::ConfigMap => &[("", "configmaps")],
         _ => &[("", "secrets")],
     };
-    let feed = Feed::of(&actor, resources);
+    let informer = Informer::of(&actor, resources);
     let news = actor.registry.usage().listen();
     // Until the end of the server: requests are answered for a moment longer than controllers work.
     actor.registry.usage().keep(protection);
@@ -40,9 +40,9 @@ pub fn start(crew: &mut Crew, actor: Actor, protection: Protection, liens: Liens
     let controller =
         Arc::new(Controller { actor, protection, resource: (group, plural), liens, queues: Default::default() });
     let listener = Arc::clone(&controller);
-    crew.until_stop(async move { listener.listen(&news).await });
-    crew.hire(Arc::new(Side { controller: Arc::clone(&controller), does: Plan::Add }), feed, WORKERS);
-    crew.employ(&Arc::new(Side { controller, does: Plan::Remove }), WORKERS);
+    tasks.until_stop(async move { listener.listen(&news).await });
+    tasks.run(Arc::new(Side { controller: Arc::clone(&controller), does: Plan::Add }), informer, WORKERS);
+    tasks.add_workers(&Arc::new(Side { controller, does: Plan::Remove }), WORKERS);
 }
 
 struct Controller {
@@ -51,7 +51,7 @@ struct Controller {
     resource: (&'static str, &'static str),
     liens: Liens,
     /// Liens to add, liens to remove.
-    queues: [Queue<Target>; 2],
+    queues: [WorkQueue<Target>; 2],
 }
 
 /// Those who add liens, or those who remove them.
@@ -60,30 +60,30 @@ struct Side {
     does: Plan,
 }
 
-impl Handler for Side {
+impl Reconciler for Side {
     type Key = Target;
 
-    fn queue(&self) -> &Queue<Target> {
+    fn queue(&self) -> &WorkQueue<Target> {
         let [add, remove] = &self.controller.queues;
         if self.does == Plan::Add { add } else { remove }
     }
 
-    fn hear(&self, Batch { changes, .. }: Batch) {
+    fn enqueue(&self, Batch { changes, .. }: Batch) {
         for change in &changes {
-            if let Change::Seen(entry) = change {
+            if let Followed::Seen(entry) = change {
                 self.controller.consider(entry);
             }
         }
     }
 
-    async fn handle(&self, target: Target) -> Step {
+    async fn reconcile(&self, target: Target) -> Reconciled {
         let Controller { actor, liens, .. } = &*self.controller;
         match self.controller.attend(self.does, &target).await {
             Ok(step) => step,
             Err(status) => {
                 tracing::debug!(controller = %actor.name, key = %target.key, %status, "tried again");
                 liens.retried();
-                Step::Retry
+                Reconciled::Retry
             }
         }
     }
@@ -117,7 +117,7 @@ impl Controller {
     }
 
     /// Puts an object in line for what is to be done about it.
-    fn consider(&self, entry: &Entry) {
+    fn consider(&self, entry: &CacheEntry) {
         let [add, remove] = &self.queues;
         let Some(readable) = entry.readable() else { return };
         if !Protection::may_concern(readable.metadata()) {
@@ -136,17 +136,17 @@ impl Controller {
     }
 
     /// Looks at what is there now, and does it if it is still to be done.
-    async fn attend(&self, does: Plan, target: &Target) -> Result<Step, Status> {
-        let Some(served) = self.served() else { return Ok(Step::Done) };
+    async fn attend(&self, does: Plan, target: &Target) -> Result<Reconciled, Status> {
+        let Some(served) = self.served() else { return Ok(Reconciled::Done) };
         let place = (target.namespace(), target.name());
-        let Some(entry) = self.actor.read(&served, place.0, place.1).await? else { return Ok(Step::Done) };
-        let Some(uid) = crate::actor::uid(&entry) else { return Ok(Step::Done) };
-        let Some(object) = crate::actor::object(&entry) else { return Ok(Step::Done) };
+        let Some(entry) = self.actor.read(&served, place.0, place.1).await? else { return Ok(Reconciled::Done) };
+        let Some(uid) = crate::actor::uid(&entry) else { return Ok(Reconciled::Done) };
+        let Some(object) = crate::actor::object(&entry) else { return Ok(Reconciled::Done) };
         // Looked at before the index: whoever is not in it by then is newer.
         let through = self.actor.registry.storage().applied();
         if self.plan(&object, target) != does {
             // Both queues may have it: the other one looks by itself.
-            return Ok(Step::Done);
+            return Ok(Reconciled::Done);
         }
         let protection = self.protection;
         let used = does == Plan::Add;
@@ -161,10 +161,10 @@ impl Controller {
         let outcome = self.actor.change_guarded(&served, place, &uid, guards, edit).await?;
         match outcome {
             Outcome::Done => self.liens.changed(does),
-            Outcome::Changed => return Ok(Step::Retry),
+            Outcome::Changed => return Ok(Reconciled::Retry),
             Outcome::Gone | Outcome::Held(_) => {}
         }
-        Ok(Step::Done)
+        Ok(Reconciled::Done)
     }
 }
 

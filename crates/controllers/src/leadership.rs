@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use pawl_meta::object::{Meta, Object};
 use pawl_meta::{Status, time};
-use pawl_registry::{Change, Context, CreateRequest, Registry, UpdateRequest};
+use pawl_registry::{Context, CreateRequest, Mutation, Registry, UpdateRequest};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -141,7 +141,7 @@ impl Candidate {
         if plan(&found, &self.identity, quiet) == Plan::Wait {
             return Ok(false);
         }
-        let change = Change::own(|now| {
+        let change = Mutation::own(|now| {
             // What was decided was decided about this version.
             if now.resource_version() != version {
                 return Err(Status::conflict(&leases.group_resource, NAME, "another server was faster"));
@@ -160,7 +160,7 @@ impl Candidate {
     async fn give_back(&self) -> Result<(), Status> {
         let table = self.registry.table();
         let leases = table.preferred("coordination.k8s.io", "leases").ok_or_else(Status::no_such_resource)?;
-        let change = Change::own(|now| {
+        let change = Mutation::own(|now| {
             if holder(now) != self.identity {
                 return Err(Status::conflict(&leases.group_resource, NAME, "another server leads"));
             }

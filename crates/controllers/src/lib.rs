@@ -15,22 +15,25 @@
 //! # }
 //! ```
 
+// What every controller is made of.
 mod actor;
-mod aggregation;
 mod counters;
-mod definitions;
-mod feed;
-mod furnishing;
-mod garbage;
-mod in_use;
+mod informer;
 mod leadership;
-mod namespaces;
 mod oversight;
-mod protection;
-mod queue;
 mod recorder;
 mod selection;
-mod work;
+mod tasks;
+mod workqueue;
+
+// The controllers.
+mod aggregation;
+mod definitions;
+mod garbage;
+mod in_use;
+mod namespaces;
+mod protection;
+mod publisher;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,12 +45,12 @@ pub use counters::{Counters, Liens};
 pub use definitions::Catalogue;
 pub use leadership::Leadership;
 pub use oversight::{Act, Oversight, Witness};
-pub use queue::{Queue, Step};
-pub use selection::Name;
+pub use selection::ControllerName;
+pub use workqueue::{Reconciled, WorkQueue};
 
 use counters::Tally;
 use selection::Selection;
-use work::Crew;
+use tasks::Tasks;
 
 /// What the controllers are told once, at start.
 #[derive(Clone, Debug)]
@@ -90,55 +93,57 @@ impl Controllers {
     pub fn start(registry: Arc<Registry>, selection: &str, options: Options) -> Result<Handle, String> {
         let selection = Selection::parse(selection)?;
         let tally = Arc::new(Tally::default());
-        let mut crew = Crew::new(options.concurrency.max(1));
-        for name in Name::ALL {
+        let mut tasks = Tasks::new(options.concurrency.max(1));
+        for name in ControllerName::ALL {
             if !selection.includes(name) {
                 continue;
             }
             let actor = actor::Actor::new(Arc::clone(&registry), name, options.oversight.clone());
             match name {
-                Name::GarbageCollector => garbage::start(&mut crew, actor, Arc::clone(&tally)),
-                Name::Namespaces => {
-                    namespaces::start(&mut crew, actor, options.namespace_stall, Arc::clone(&tally));
+                ControllerName::GarbageCollector => garbage::start(&mut tasks, actor, Arc::clone(&tally)),
+                ControllerName::Namespaces => {
+                    namespaces::start(&mut tasks, actor, options.namespace_stall, Arc::clone(&tally));
                 }
-                Name::VolumeProtection | Name::ClaimProtection | Name::ClassProtection => {
-                    protection::start(&mut crew, actor, name, Arc::clone(&tally));
+                ControllerName::VolumeProtection
+                | ControllerName::ClaimProtection
+                | ControllerName::ClassProtection => {
+                    protection::start(&mut tasks, actor, name, Arc::clone(&tally));
                 }
-                Name::SecretProtection => {
-                    in_use::start(&mut crew, actor, Protection::SECRETS, tally.liens.secrets.clone());
+                ControllerName::SecretProtection => {
+                    in_use::start(&mut tasks, actor, Protection::SECRETS, tally.liens.secrets.clone());
                 }
-                Name::ConfigMapProtection => {
-                    in_use::start(&mut crew, actor, Protection::CONFIG_MAPS, tally.liens.config_maps.clone());
+                ControllerName::ConfigMapProtection => {
+                    in_use::start(&mut tasks, actor, Protection::CONFIG_MAPS, tally.liens.config_maps.clone());
                 }
-                Name::ServiceAccounts => furnishing::service_accounts(&mut crew, actor, Arc::clone(&tally)),
-                Name::RootCertificates => {
+                ControllerName::ServiceAccounts => publisher::service_accounts(&mut tasks, actor, Arc::clone(&tally)),
+                ControllerName::RootCertificates => {
                     if let Some(certificates) = &options.root_ca {
-                        furnishing::root_certificates(&mut crew, actor, certificates, Arc::clone(&tally));
+                        publisher::root_certificates(&mut tasks, actor, certificates, Arc::clone(&tally));
                     }
                 }
-                Name::RoleAggregation => aggregation::start(&mut crew, actor, Arc::clone(&tally)),
-                Name::Definitions => {}
+                ControllerName::RoleAggregation => aggregation::start(&mut tasks, actor, Arc::clone(&tally)),
+                ControllerName::Definitions => {}
             }
             tracing::debug!(controller = %name, "started");
         }
         if let Some(catalogue) = options.catalogue {
-            let actor = actor::Actor::own(registry, Name::Definitions, options.oversight);
-            definitions::start(&mut crew, actor, catalogue, options.namespace_stall, Arc::clone(&tally));
+            let actor = actor::Actor::own(registry, ControllerName::Definitions, options.oversight);
+            definitions::start(&mut tasks, actor, catalogue, options.namespace_stall, Arc::clone(&tally));
         }
-        Ok(Handle { crew, tally })
+        Ok(Handle { tasks, tally })
     }
 }
 
 /// Controllers that run. Dropping it ends them where they stand.
 pub struct Handle {
-    crew: Crew,
+    tasks: Tasks,
     tally: Arc<Tally>,
 }
 
 impl Handle {
     /// Ends the controllers; writes under way finish.
     pub async fn stop(self) {
-        self.crew.stop().await;
+        self.tasks.stop().await;
     }
 
     /// What they have done so far.

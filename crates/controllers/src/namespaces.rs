@@ -24,11 +24,11 @@ use tokio::time::Instant;
 
 use crate::actor::{Actor, Outcome, object};
 use crate::counters::Tally;
-use crate::feed::{Batch, Change, Feed};
-use crate::queue::{Queue, Step};
-use crate::work::{Crew, Handler};
+use crate::informer::{Batch, Followed, Informer};
+use crate::tasks::{Reconciler, Tasks};
+use crate::workqueue::{Reconciled, WorkQueue};
 
-use content::{Content, Thing};
+use content::{Content, Remaining};
 use plan::{Progress, Round};
 
 /// The finalizer in a namespace's spec that this controller stands for.
@@ -39,18 +39,20 @@ const DELETED_BY: &str = "apiserver.k8s.io/namespace-deleted-by";
 const WORKERS: usize = 8;
 /// What was deleted may have let other things go: so many times one looks again at once.
 const ROUNDS: usize = 64;
+/// How long until one looks again whether definitions can be read.
+const UNKNOWN: Duration = Duration::from_secs(2);
 
-pub fn start(crew: &mut Crew, actor: Actor, stall: Duration, tally: Arc<Tally>) {
-    let feed = Feed::new(&actor, |r| is_namespace(r) || content::is_content(r));
+pub fn start(tasks: &mut Tasks, actor: Actor, stall: Duration, tally: Arc<Tally>) {
+    let informer = Informer::new(&actor, |r| is_namespace(r) || content::is_content(r));
     let controller = Controller {
         actor,
         stall,
         tally,
-        concurrency: crew.concurrency,
-        queue: Queue::default(),
+        concurrency: tasks.concurrency,
+        queue: WorkQueue::default(),
         known: Mutex::default(),
     };
-    crew.hire(Arc::new(controller), feed, WORKERS);
+    tasks.run(Arc::new(controller), informer, WORKERS);
 }
 
 fn is_namespace(resource: &Resource) -> bool {
@@ -65,7 +67,7 @@ struct Controller {
     stall: Duration,
     tally: Arc<Tally>,
     concurrency: usize,
-    queue: Queue<String>,
+    queue: WorkQueue<String>,
     known: Mutex<Known>,
 }
 
@@ -92,23 +94,23 @@ impl Known {
 /// How many ended namespaces are remembered.
 const REMEMBERED: usize = 4096;
 
-impl Handler for Controller {
+impl Reconciler for Controller {
     type Key = String;
 
-    fn queue(&self) -> &Queue<String> {
+    fn queue(&self) -> &WorkQueue<String> {
         &self.queue
     }
 
-    fn hear(&self, Batch { served, changes }: Batch) {
+    fn enqueue(&self, Batch { served, changes }: Batch) {
         let mut concerned: Vec<String> = Vec::new();
         let of_namespaces = is_namespace(&served.resource);
         let mut known = self.known();
         for change in &changes {
-            let (Change::Seen(entry) | Change::Gone(entry)) = change;
+            let (Followed::Seen(entry) | Followed::Gone(entry)) = change;
             if !of_namespaces {
                 let namespace = entry.namespace();
                 let matters = known.terminating.contains_key(namespace)
-                    || matches!(change, Change::Seen(_)) && known.ended.contains(namespace);
+                    || matches!(change, Followed::Seen(_)) && known.ended.contains(namespace);
                 if matters && concerned.last().is_none_or(|last| last != namespace) {
                     concerned.push(namespace.to_owned());
                 }
@@ -117,14 +119,14 @@ impl Handler for Controller {
             let name = entry.name().to_owned();
             let deleting = object(entry).filter(Meta::is_deleting);
             match (change, deleting) {
-                (Change::Seen(_), Some(namespace)) => {
+                (Followed::Seen(_), Some(namespace)) => {
                     known.progress(&name, namespace.uid(), Instant::now());
                 }
-                (Change::Seen(_), None) => {
+                (Followed::Seen(_), None) => {
                     known.terminating.remove(&name);
                     known.ended.remove(&name);
                 }
-                (Change::Gone(_), _) => {
+                (Followed::Gone(_), _) => {
                     known.terminating.remove(&name);
                 }
             }
@@ -134,71 +136,76 @@ impl Handler for Controller {
         self.queue.extend(concerned);
     }
 
-    async fn handle(&self, name: String) -> Step {
+    async fn reconcile(&self, name: String) -> Reconciled {
         match self.attend(&name).await {
             Ok(step) => step,
             Err(status) => {
                 tracing::debug!(namespace = %name, %status, "the deletion of a namespace is tried again");
                 self.tally.retries.add(1);
-                Step::Retry
+                Reconciled::Retry
             }
         }
     }
 }
 
 impl Controller {
-    async fn attend(&self, name: &str) -> Result<Step, Status> {
-        let Some(namespaces) = self.actor.served("", "namespaces") else { return Ok(Step::Done) };
+    async fn attend(&self, name: &str) -> Result<Reconciled, Status> {
+        let Some(namespaces) = self.actor.served("", "namespaces") else { return Ok(Reconciled::Done) };
         let Some(entry) = self.actor.read(&namespaces, "", name).await? else {
             return self.sweep(name, None).await;
         };
-        let Some(namespace) = object(&entry).filter(Meta::is_deleting) else { return Ok(Step::Done) };
+        let Some(namespace) = object(&entry).filter(Meta::is_deleting) else { return Ok(Reconciled::Done) };
         if spec_finalizers(&namespace).is_empty() {
-            return Ok(Step::Done);
+            return Ok(Reconciled::Done);
         }
         for _ in 0..ROUNDS {
             self.actor.registry.storage().catch_up().await?;
             let content = self.content(name);
             let (stalled, left) = self.watch_progress(&namespace, &content);
-            match plan::plan(&content.things, stalled) {
+            match plan::plan(&content.objects, stalled) {
+                // What comes back with its definition would be in a namespace that is gone.
+                Round::Finish if !content.unknown.is_empty() => {
+                    self.report(&namespaces, &namespace, &content, &[]).await?;
+                    return Ok(Reconciled::After(UNKNOWN));
+                }
                 Round::Finish if content.unreadable.is_empty() => {
                     self.report(&namespaces, &namespace, &content, &[]).await?;
                     return self.finalize(&namespaces, &namespace).await;
                 }
-                Round::Delete { things, ignore_liens } => {
+                Round::Delete { objects, ignore_liens } => {
                     let deleter = self.actor.registry.deleter(namespace.uid());
-                    let errors = self.delete(name, &content, &things, (ignore_liens, deleter.as_deref())).await;
+                    let errors = self.delete(name, &content, &objects, (ignore_liens, deleter.as_deref())).await;
                     if !errors.is_empty() {
                         self.report(&namespaces, &namespace, &content, &errors).await?;
-                        return Ok(Step::Retry);
+                        return Ok(Reconciled::Retry);
                     }
                 }
                 // What waits is told of; only that nothing happens must be found out.
                 Round::Finish | Round::Wait { held: false } => {
                     self.report(&namespaces, &namespace, &content, &[]).await?;
-                    return Ok(Step::Done);
+                    return Ok(Reconciled::Done);
                 }
                 Round::Wait { held: true } => {
                     self.report(&namespaces, &namespace, &content, &[]).await?;
-                    return Ok(Step::After(left));
+                    return Ok(Reconciled::After(left));
                 }
             }
         }
-        Ok(Step::Retry)
+        Ok(Reconciled::Retry)
     }
 
     /// Whether nothing has moved for long enough, and else how long is left.
     fn watch_progress(&self, namespace: &Object, content: &Content) -> (bool, Duration) {
         let now = Instant::now();
-        let still = self.known().progress(namespace.name(), namespace.uid(), now).watch(&content.things, now);
+        let still = self.known().progress(namespace.name(), namespace.uid(), now).watch(&content.objects, now);
         (still >= self.stall, self.stall.saturating_sub(still))
     }
 
     /// Deletes some of the content; returns what failed. What is held or has changed is left to the next round.
-    async fn delete(&self, namespace: &str, content: &Content, things: &[usize], terms: Terms<'_>) -> Vec<String> {
-        let mut deletions: Vec<BoxFuture<'_, Option<String>>> = Vec::with_capacity(things.len());
-        for thing in things.iter().filter_map(|i| content.things.get(*i)) {
-            deletions.push(Box::pin(self.delete_one(namespace, thing, terms)));
+    async fn delete(&self, namespace: &str, content: &Content, objects: &[usize], terms: Terms<'_>) -> Vec<String> {
+        let mut deletions: Vec<BoxFuture<'_, Option<String>>> = Vec::with_capacity(objects.len());
+        for object in objects.iter().filter_map(|i| content.objects.get(*i)) {
+            deletions.push(Box::pin(self.delete_one(namespace, object, terms)));
         }
         let outcomes: Vec<Option<String>> =
             futures::stream::iter(deletions).buffer_unordered(self.concurrency * 4).collect().await;
@@ -206,12 +213,17 @@ impl Controller {
     }
 
     /// Deletes one object; returns why that failed.
-    async fn delete_one(&self, namespace: &str, thing: &Thing, (ignore_liens, deleter): Terms<'_>) -> Option<String> {
-        let preconditions = Preconditions { uid: Some(thing.uid.clone()), ..Preconditions::default() };
+    async fn delete_one(
+        &self,
+        namespace: &str,
+        object: &Remaining,
+        (ignore_liens, deleter): Terms<'_>,
+    ) -> Option<String> {
+        let preconditions = Preconditions { uid: Some(object.uid.clone()), ..Preconditions::default() };
         let propagation = Some(Propagation::Background);
         let options = DeleteOptions { preconditions, propagation, ignore_liens, ..DeleteOptions::default() };
         let because = [(DELETED_BY, deleter.unwrap_or("unknown: it was deleted before the server was started"))];
-        match self.actor.delete_with(&thing.served, namespace, &thing.name, &options, &because).await {
+        match self.actor.delete_with(&object.served, namespace, &object.name, &options, &because).await {
             Ok(Outcome::Done) => {
                 self.tally.namespaced_deleted.add(1);
                 self.tally.liens_ignored.add(u64::from(ignore_liens));
@@ -250,7 +262,7 @@ impl Controller {
     }
 
     /// Takes away the finalizer: the namespace is gone unless somebody else holds it.
-    async fn finalize(&self, namespaces: &Served, namespace: &Object) -> Result<Step, Status> {
+    async fn finalize(&self, namespaces: &Served, namespace: &Object) -> Result<Reconciled, Status> {
         let name = namespace.name();
         {
             let mut known = self.known();
@@ -276,21 +288,21 @@ impl Controller {
     }
 
     /// Deletes what was left in a namespace that this controller has ended.
-    async fn sweep(&self, name: &str, deleter: Option<&str>) -> Result<Step, Status> {
+    async fn sweep(&self, name: &str, deleter: Option<&str>) -> Result<Reconciled, Status> {
         if !self.known().ended.contains(name) {
-            return Ok(Step::Done);
+            return Ok(Reconciled::Done);
         }
         self.actor.registry.storage().catch_up().await?;
         let content = self.content(name);
         // Looked at last: what is in a namespace of that name that came anew stays.
         let exists = self.actor.served("", "namespaces").is_some_and(|s| s.stored.cache.get(name).is_some());
         if exists {
-            return Ok(Step::Done);
+            return Ok(Reconciled::Done);
         }
         let stray: Vec<usize> =
-            content.things.iter().enumerate().filter(|(_, thing)| !thing.deleting).map(|(i, _)| i).collect();
+            content.objects.iter().enumerate().filter(|(_, object)| !object.deleting).map(|(i, _)| i).collect();
         let errors = self.delete(name, &content, &stray, (true, deleter)).await;
-        Ok(if errors.is_empty() { Step::Done } else { Step::Retry })
+        Ok(if errors.is_empty() { Reconciled::Done } else { Reconciled::Retry })
     }
 
     fn content(&self, namespace: &str) -> Content {

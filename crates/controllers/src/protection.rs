@@ -14,21 +14,21 @@ use serde_json::json;
 
 use crate::actor::{Actor, drop_finalizer, object};
 use crate::counters::Tally;
-use crate::feed::{Batch, Change, Feed};
-use crate::queue::{Queue, Step};
-use crate::selection::Name;
-use crate::work::{Crew, Handler};
+use crate::informer::{Batch, Followed, Informer};
+use crate::selection::ControllerName;
+use crate::tasks::{Reconciler, Tasks};
+use crate::workqueue::{Reconciled, WorkQueue};
 
 const WORKERS: usize = 4;
 
-pub fn start(crew: &mut Crew, actor: Actor, name: Name, tally: Arc<Tally>) {
+pub fn start(tasks: &mut Tasks, actor: Actor, name: ControllerName, tally: Arc<Tally>) {
     let kind = match name {
-        Name::VolumeProtection => Protected::Volumes,
-        Name::ClassProtection => Protected::Classes,
+        ControllerName::VolumeProtection => Protected::Volumes,
+        ControllerName::ClassProtection => Protected::Classes,
         _ => Protected::Claims,
     };
-    let feed = Feed::of(&actor, kind.follows());
-    crew.hire(Arc::new(Protection { actor, kind, tally, queue: Queue::default() }), feed, WORKERS);
+    let informer = Informer::of(&actor, kind.follows());
+    tasks.run(Arc::new(Protection { actor, kind, tally, queue: WorkQueue::default() }), informer, WORKERS);
 }
 
 /// What one controller protects.
@@ -71,7 +71,7 @@ impl Protected {
 
 /// What is to be done about a protected object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum ProtectionVerdict {
     Leave,
     /// It gets its finalizer.
     Protect,
@@ -79,11 +79,11 @@ enum Verdict {
     ReleaseIfUnused,
 }
 
-fn plan(object: &Object, finalizer: &str) -> Verdict {
+fn plan(object: &Object, finalizer: &str) -> ProtectionVerdict {
     match (object.is_deleting(), object.meta_strings("finalizers").contains(&finalizer)) {
-        (true, true) => Verdict::ReleaseIfUnused,
-        (false, false) => Verdict::Protect,
-        _ => Verdict::Leave,
+        (true, true) => ProtectionVerdict::ReleaseIfUnused,
+        (false, false) => ProtectionVerdict::Protect,
+        _ => ProtectionVerdict::Leave,
     }
 }
 
@@ -91,23 +91,23 @@ struct Protection {
     actor: Actor,
     kind: Protected,
     tally: Arc<Tally>,
-    queue: Queue<(String, String)>,
+    queue: WorkQueue<(String, String)>,
 }
 
-impl Handler for Protection {
+impl Reconciler for Protection {
     type Key = (String, String);
 
-    fn queue(&self) -> &Queue<Self::Key> {
+    fn queue(&self) -> &WorkQueue<Self::Key> {
         &self.queue
     }
 
-    fn hear(&self, Batch { served, changes }: Batch) {
+    fn enqueue(&self, Batch { served, changes }: Batch) {
         let facts = &served.resource.facts;
         let is_protected = (facts.group.as_str(), facts.plural.as_str()) == self.kind.resource();
         for change in &changes {
-            let (Change::Seen(entry) | Change::Gone(entry)) = change;
+            let (Followed::Seen(entry) | Followed::Gone(entry)) = change;
             if is_protected {
-                if matches!(change, Change::Seen(_)) {
+                if matches!(change, Followed::Seen(_)) {
                     self.queue.add((entry.namespace().to_owned(), entry.name().to_owned()));
                 }
             } else if self.kind == Protected::Classes {
@@ -120,13 +120,13 @@ impl Handler for Protection {
         }
     }
 
-    async fn handle(&self, (namespace, name): Self::Key) -> Step {
+    async fn reconcile(&self, (namespace, name): Self::Key) -> Reconciled {
         match self.attend(&namespace, &name).await {
-            Ok(()) => Step::Done,
+            Ok(()) => Reconciled::Done,
             Err(status) => {
                 tracing::debug!(controller = %self.actor.name, %namespace, %name, %status, "tried again");
                 self.tally.retries.add(1);
-                Step::Retry
+                Reconciled::Retry
             }
         }
     }
@@ -142,11 +142,11 @@ impl Protection {
         let finalizer = self.kind.finalizer();
         let uid = protected.uid();
         match plan(&protected, finalizer) {
-            Verdict::Leave => {}
-            Verdict::Protect => {
+            ProtectionVerdict::Leave => {}
+            ProtectionVerdict::Protect => {
                 let add = |object: &mut Object| {
                     // Nothing may be added to what is being deleted by now.
-                    if plan(object, finalizer) == Verdict::Protect {
+                    if plan(object, finalizer) == ProtectionVerdict::Protect {
                         let mut finalizers: Vec<String> =
                             object.meta_strings("finalizers").into_iter().map(str::to_owned).collect();
                         finalizers.push(finalizer.to_owned());
@@ -155,8 +155,8 @@ impl Protection {
                 };
                 self.actor.change(&served, (namespace, name), "", uid, add).await?;
             }
-            Verdict::ReleaseIfUnused if self.is_used(&protected) => {}
-            Verdict::ReleaseIfUnused => {
+            ProtectionVerdict::ReleaseIfUnused if self.is_used(&protected) => {}
+            ProtectionVerdict::ReleaseIfUnused => {
                 let edit = |object: &mut Object| drop_finalizer(object, finalizer);
                 self.actor.change(&served, (namespace, name), "", uid, edit).await?;
                 self.tally.released.add(1);
@@ -213,13 +213,13 @@ mod tests {
 
     #[test]
     fn only_what_is_being_deleted_is_released() {
-        let check = |metadata: Value, expect: Verdict| {
+        let check = |metadata: Value, expect: ProtectionVerdict| {
             let object = json!({"metadata": metadata});
             assert_eq!(plan(object.as_object().unwrap(), "a.b/c"), expect, "{object}");
         };
-        check(json!({"finalizers": ["a.b/c"]}), Verdict::Leave);
-        check(json!({"finalizers": ["a.b/d"]}), Verdict::Protect);
-        check(json!({"finalizers": ["a.b/c"], "deletionTimestamp": "t"}), Verdict::ReleaseIfUnused);
-        check(json!({"finalizers": ["a.b/d"], "deletionTimestamp": "t"}), Verdict::Leave);
+        check(json!({"finalizers": ["a.b/c"]}), ProtectionVerdict::Leave);
+        check(json!({"finalizers": ["a.b/d"]}), ProtectionVerdict::Protect);
+        check(json!({"finalizers": ["a.b/c"], "deletionTimestamp": "t"}), ProtectionVerdict::ReleaseIfUnused);
+        check(json!({"finalizers": ["a.b/d"], "deletionTimestamp": "t"}), ProtectionVerdict::Leave);
     }
 }

@@ -6,7 +6,7 @@ use pawl_meta::nearest::nearest;
 
 /// A controller, by the name that upstream, or the proposal that wants it, gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Name {
+pub enum ControllerName {
     GarbageCollector,
     Namespaces,
     VolumeProtection,
@@ -21,18 +21,18 @@ pub enum Name {
     Definitions,
 }
 
-impl Name {
-    pub const ALL: [Name; 10] = [
-        Name::GarbageCollector,
-        Name::Namespaces,
-        Name::VolumeProtection,
-        Name::ClaimProtection,
-        Name::ClassProtection,
-        Name::SecretProtection,
-        Name::ConfigMapProtection,
-        Name::ServiceAccounts,
-        Name::RootCertificates,
-        Name::RoleAggregation,
+impl ControllerName {
+    pub const ALL: [ControllerName; 10] = [
+        ControllerName::GarbageCollector,
+        ControllerName::Namespaces,
+        ControllerName::VolumeProtection,
+        ControllerName::ClaimProtection,
+        ControllerName::ClassProtection,
+        ControllerName::SecretProtection,
+        ControllerName::ConfigMapProtection,
+        ControllerName::ServiceAccounts,
+        ControllerName::RootCertificates,
+        ControllerName::RoleAggregation,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -83,12 +83,12 @@ impl Name {
 }
 
 fn unknown(name: &str) -> String {
-    let near = nearest(name, Name::ALL.iter().map(|name| name.as_str()));
+    let near = nearest(name, ControllerName::ALL.iter().map(|name| name.as_str()));
     let near = near.map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
     format!("{name:?} is not in the list of known controllers{near}")
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for ControllerName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -98,7 +98,7 @@ impl fmt::Display for Name {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Selection {
     /// Those that are named, in the order of the flag: the first mention of a name counts.
-    named: Vec<(Name, bool)>,
+    named: Vec<(ControllerName, bool)>,
     others: bool,
 }
 
@@ -111,13 +111,13 @@ impl Selection {
                 selection.others = on;
                 continue;
             }
-            let known = Name::parse(name).ok_or_else(|| unknown(name))?;
+            let known = ControllerName::parse(name).ok_or_else(|| unknown(name))?;
             selection.named.push((known, on));
         }
         Ok(selection)
     }
 
-    pub fn includes(&self, name: Name) -> bool {
+    pub fn includes(&self, name: ControllerName) -> bool {
         self.named.iter().find(|(known, _)| *known == name).map_or(self.others, |(_, on)| *on)
     }
 }
@@ -126,22 +126,23 @@ impl Selection {
 mod tests {
     use super::*;
 
-    fn check(text: &str, expect: &[Name]) {
+    fn check(text: &str, expect: &[ControllerName]) {
         let selection = Selection::parse(text).unwrap();
-        let got: Vec<Name> = Name::ALL.into_iter().filter(|name| selection.includes(*name)).collect();
+        let got: Vec<ControllerName> =
+            ControllerName::ALL.into_iter().filter(|name| selection.includes(*name)).collect();
         assert_eq!(got, expect, "{text}");
     }
 
     #[test]
     fn the_flag_chooses() {
-        check("*", &Name::ALL);
+        check("*", &ControllerName::ALL);
         check("", &[]);
         check("-*", &[]);
-        check("namespace", &[Name::Namespaces]);
-        check("namespace-controller, pvc-protection", &[Name::Namespaces, Name::ClaimProtection]);
-        check("-*,garbagecollector", &[Name::GarbageCollector]);
-        check("*,-serviceaccount,-root-ca-cert-publisher,-clusterrole-aggregation", &Name::ALL[..7]);
-        check("namespace,-namespace-controller", &[Name::Namespaces]);
+        check("namespace", &[ControllerName::Namespaces]);
+        check("namespace-controller, pvc-protection", &[ControllerName::Namespaces, ControllerName::ClaimProtection]);
+        check("-*,garbagecollector", &[ControllerName::GarbageCollector]);
+        check("*,-serviceaccount,-root-ca-cert-publisher,-clusterrole-aggregation", &ControllerName::ALL[..7]);
+        check("namespace,-namespace-controller", &[ControllerName::Namespaces]);
     }
 
     #[test]
@@ -154,7 +155,7 @@ mod tests {
 
     #[test]
     fn names_are_upstreams() {
-        let names: Vec<&str> = Name::ALL.iter().map(|name| name.as_str()).collect();
+        let names: Vec<&str> = ControllerName::ALL.iter().map(|name| name.as_str()).collect();
         assert!(names.iter().all(|name| name.ends_with("-controller")), "{names:?}");
     }
 }

@@ -250,6 +250,67 @@ async fn a_secret_outlives_the_volume_that_needs_it() {
     handle.stop().await;
 }
 
+/// Story 2 with the times that servers have: ten quiet seconds, and a driver that takes sixty to delete its volume. The clock
+/// is ours. Without the volume the same namespace is gone long before.
+#[tokio::test]
+async fn a_secret_waits_a_minute_for_a_slow_driver() {
+    for needed in [true, false] {
+        let world = World::new().await;
+        let handle = Controllers::start(Arc::clone(&world.registry), "*", Options::default()).unwrap();
+        let mut held = secret("s");
+        held["metadata"]["liens"] = json!(["t.t/somebody-else"]);
+        world.create("secrets", held).await;
+        if needed {
+            world.create("persistentvolumes", volume("pv", "Delete", "s")).await;
+            world.patch_status("persistentvolumes", "pv", json!({"status": {"phase": "Released"}})).await;
+            until_liens(&world, "n/s", &["t.t/somebody-else", LIEN]).await;
+        }
+        world.create("configmaps", json!({"metadata": {"name": "plain", "namespace": "n"}})).await;
+        world.delete("namespaces", "n", Background).await;
+        world.until_gone("configmaps", "n/plain").await;
+        tokio::time::pause();
+        let mut gone = None;
+        for second in 1..=60 {
+            pass(Duration::from_secs(1)).await;
+            if world.get("namespaces", "n").is_none() {
+                gone = Some(second);
+                break;
+            }
+        }
+        tokio::time::resume();
+        match needed {
+            true => {
+                assert_eq!(gone, None, "the driver needs the Secret");
+                assert!(world.get("secrets", "n/s").is_some());
+                let conditions = at(&world.get("namespaces", "n").unwrap(), "status.conditions").unwrap().to_string();
+                assert!(conditions.contains("used by PersistentVolume \\\"pv\\\", which is going"), "{conditions}");
+                // The driver is done: from here on the quiet time runs for whoever else holds it.
+                world.delete("persistentvolumes", "pv", Background).await;
+                until_liens(&world, "n/s", &["t.t/somebody-else"]).await;
+                tokio::time::pause();
+                for _ in 0..30 {
+                    pass(Duration::from_secs(1)).await;
+                }
+                tokio::time::resume();
+                world.until_gone("namespaces", "n").await;
+            }
+            false => assert!(gone.is_some_and(|second| (10..30).contains(&second)), "{gone:?}"),
+        }
+        handle.stop().await;
+    }
+}
+
+/// Lets time pass, and everybody do what is due by then. The store's own threads know nothing of our clock: they get real time.
+async fn pass(time: Duration) {
+    tokio::time::advance(time).await;
+    for _ in 0..20 {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 #[tokio::test]
 async fn a_volume_that_is_retained_holds_its_secret_and_not_a_namespace() {
     let world = World::new().await;

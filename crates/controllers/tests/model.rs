@@ -13,7 +13,7 @@ use pawl_meta::object::Meta;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use specification::{Policy, Thing};
+use specification::{Policy, Remaining};
 use world::World;
 
 const MOST: usize = 6;
@@ -158,7 +158,7 @@ fn observe(world: &World, uids: &[String]) -> specification::World {
         let owner = |o: &Value| {
             Some((index(o["uid"].as_str()?)?, o.get("blockOwnerDeletion").and_then(Value::as_bool).unwrap_or(false)))
         };
-        Thing {
+        Remaining {
             lien: !object.meta_strings("liens").is_empty(),
             hold: has("t.t/hold"),
             deleting: object.is_deleting(),

@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use pawl_kinds::print::Column;
 use pawl_kinds::{
-    Behaviour, Columns, Facts, Findings, Forms, Generation, Mark, MetadataCheck, MetadataPass, Passed, Prepare,
-    Published, Resource, ScalePaths, Subresource, Write,
+    Behaviour, Columns, Findings, Forms, Generation, Mark, MetadataCheck, MetadataPass, Passed, Prepare, Published,
+    Resource, ResourceFacts, ScalePaths, Subresource, Write,
 };
 use pawl_meta::object::{Meta, Object};
 use pawl_meta::{Errors, FieldPath, go, names};
@@ -55,12 +55,12 @@ fn resource(family: &Arc<Family>, version: &Version, member: &Arc<Member>, setti
     Resource { facts: facts(family, version, member), behaviour: Arc::new(behaviour) }
 }
 
-fn facts(family: &Family, version: &Version, member: &Member) -> Facts {
+fn facts(family: &Family, version: &Version, member: &Member) -> ResourceFacts {
     let definition = &family.definition;
     let names = &definition.accepted;
     let status = if version.has_status { vec!["status".to_owned()] } else { Vec::new() };
     let selectable = version.selectable.iter().map(|path| path.strip_prefix('.').unwrap_or(path).to_owned());
-    Facts {
+    ResourceFacts {
         group: definition.group.clone(),
         version: version.name.clone(),
         kind: names.kind.clone(),
@@ -93,7 +93,7 @@ fn facts(family: &Family, version: &Version, member: &Member) -> Facts {
             )
         }),
         plain_finalizers: true,
-        ..Facts::default()
+        ..ResourceFacts::default()
     }
 }
 

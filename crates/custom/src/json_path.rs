@@ -16,16 +16,16 @@ pub const LIMIT: usize = 10_000;
 /// A compiled path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonPath {
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Step {
+enum PathStep {
     Field(Box<str>),
     Wildcard,
     Recursive,
     Slice(Slice),
-    Union(Vec<Vec<Step>>),
+    Union(Vec<Vec<PathStep>>),
     Filter(Box<Filter>),
     /// A value that the path itself names; only filters have a use for it.
     Constant(Value),
@@ -53,9 +53,9 @@ enum End {
 
 #[derive(Clone, Debug, PartialEq)]
 struct Filter {
-    left: Vec<Step>,
+    left: Vec<PathStep>,
     /// Absent: that the left side finds anything is enough.
-    compare: Option<(Operator, Vec<Step>)>,
+    compare: Option<(Operator, Vec<PathStep>)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

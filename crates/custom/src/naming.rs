@@ -37,7 +37,7 @@ impl InUse {
 
 /// The names that a definition has after this, and whether these are all that it wants.
 pub(crate) fn judge(wanted: &Names, held: &Names, in_use: &InUse) -> (Names, Condition) {
-    let mut verdict = Verdict { given: held.clone(), conflict: None };
+    let mut verdict = NamingVerdict { given: held.clone(), conflict: None };
     verdict.one(|names| &mut names.plural, &wanted.plural, &in_use.resources, "PluralConflict");
     verdict.one(|names| &mut names.singular, &wanted.singular, &in_use.resources, "SingularConflict");
     verdict.short(&wanted.short, &in_use.resources);
@@ -51,13 +51,13 @@ pub(crate) fn judge(wanted: &Names, held: &Names, in_use: &InUse) -> (Names, Con
     (verdict.given, accepted)
 }
 
-struct Verdict {
+struct NamingVerdict {
     given: Names,
     /// The last one is the one that is told.
     conflict: Option<(&'static str, String)>,
 }
 
-impl Verdict {
+impl NamingVerdict {
     /// A name that somebody has is not given; the one of before stays.
     fn one(&mut self, slot: fn(&mut Names) -> &mut String, name: &str, used: &HashSet<String>, reason: &'static str) {
         let slot = slot(&mut self.given);

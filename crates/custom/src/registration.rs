@@ -32,17 +32,6 @@ pub fn api_services<'d>(definitions: impl IntoIterator<Item = &'d Definition>) -
     services
 }
 
-/// The condition of an APIService that this server answers for.
-pub fn available(now: &str) -> Value {
-    json!({
-        "type": "Available",
-        "status": "True",
-        "lastTransitionTime": now,
-        "reason": "Local",
-        "message": "Local APIServices are always available",
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

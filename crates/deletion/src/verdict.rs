@@ -1,13 +1,11 @@
 //! The verdict on one deletion of one object.
 
 use pawl_meta::object::{Meta, Object, metadata_mut};
-use pawl_meta::{Cause, GroupResource, Status, time};
+use pawl_meta::{GroupResource, Status, time};
 use serde_json::{Value, json};
 
-use crate::{DeleteOptions, FOREGROUND, IN_USE, InUse, ORPHAN, Propagation};
-
-/// The reason of the causes that name liens.
-pub const LIEN_HELD: &str = "LienHeld";
+use crate::lien_conflict::held;
+use crate::{DeleteOptions, FOREGROUND, InUse, ORPHAN, Propagation};
 
 /// What is particular about the deletion of a kind.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,7 +44,7 @@ pub struct Deletion<'a> {
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
+pub enum DeletionVerdict {
     /// Nothing holds the object: it goes at once.
     Remove {
         /// How it looked last.
@@ -63,16 +61,16 @@ pub enum Verdict {
 }
 
 /// Judges the deletion of an object.
-pub fn judge(deletion: &Deletion<'_>, mut object: Object) -> Verdict {
+pub fn judge(deletion: &Deletion<'_>, mut object: Object) -> DeletionVerdict {
     let refusal = deletion.options.overflow(deletion.now).or_else(|| failed_precondition(deletion, &object));
     if let Some(status) = refusal {
-        return Verdict::Refuse(status);
+        return DeletionVerdict::Refuse(status);
     }
     let deleting = object.is_deleting();
     if let Some(status) = held(deletion, &object)
         && !deleting
     {
-        return Verdict::Refuse(status);
+        return DeletionVerdict::Refuse(status);
     }
     let grace = grace_period(deletion, &object);
     let finalizers_changed = set_finalizers(&mut object, deletion);
@@ -90,7 +88,11 @@ pub fn judge(deletion: &Deletion<'_>, mut object: Object) -> Verdict {
             metadata_mut(&mut object).remove("deletionGracePeriodSeconds");
         }
     }
-    if stays { Verdict::Mark(object) } else { Verdict::Remove { object, changed: marks || finalizers_changed } }
+    if stays {
+        DeletionVerdict::Mark(object)
+    } else {
+        DeletionVerdict::Remove { object, changed: marks || finalizers_changed }
+    }
 }
 
 /// Whether a stored object that is being deleted has nothing left that holds it: the write that made it so removes it.
@@ -104,7 +106,7 @@ pub fn completes(object: &Object, traits: Traits) -> bool {
 }
 
 /// A deletion that has begun can only be made shorter, or be given a finalizer.
-fn go_on(deletion: &Deletion<'_>, mut object: Object, grace: Option<i64>, finalizers_changed: bool) -> Verdict {
+fn go_on(deletion: &Deletion<'_>, mut object: Object, grace: Option<i64>, finalizers_changed: bool) -> DeletionVerdict {
     let Deletion { options, traits, now, .. } = *deletion;
     let current = object.metadata().and_then(|m| m.get("deletionGracePeriodSeconds")).and_then(Value::as_i64);
     let shorter = match (traits.grace, options.grace_period_seconds, current, grace) {
@@ -120,9 +122,9 @@ fn go_on(deletion: &Deletion<'_>, mut object: Object, grace: Option<i64>, finali
     }
     let changed = shorter.is_some() || finalizers_changed;
     if completes(&object, traits) {
-        return Verdict::Remove { object, changed };
+        return DeletionVerdict::Remove { object, changed };
     }
-    if changed { Verdict::Mark(object) } else { Verdict::Underway }
+    if changed { DeletionVerdict::Mark(object) } else { DeletionVerdict::Underway }
 }
 
 fn mark(object: &mut Object, now: i64, seconds: i64) {
@@ -166,36 +168,6 @@ fn failed_in_steps(deletion: &Deletion<'_>, object: &Object) -> Option<Status> {
         let why = format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}");
         Some(Status::conflict(deletion.resource, object.name(), why))
     })
-}
-
-/// Whether a refusal says that liens or users hold the object.
-pub fn is_held(status: &Status) -> bool {
-    let holds = |cause: &Cause| cause.reason == LIEN_HELD || cause.reason == IN_USE;
-    status.details.as_ref().is_some_and(|details| details.causes.iter().any(holds))
-}
-
-fn held(deletion: &Deletion<'_>, object: &Object) -> Option<Status> {
-    let liens = object.meta_strings("liens");
-    let in_use = deletion.in_use;
-    if !deletion.liens_hold || deletion.options.ignore_liens || liens.is_empty() && in_use.is_none() {
-        return None;
-    }
-    let named: Vec<String> = liens.iter().map(|l| format!("\"{l}\"")).collect();
-    let name = object.name();
-    let by_liens = (!named.is_empty()).then(|| format!("is held by liens: {}", named.join(", ")));
-    let by_users = in_use.map(|in_use| format!("is used by {in_use}"));
-    let why = format!("the object {}", by_liens.into_iter().chain(by_users).collect::<Vec<_>>().join("; it "));
-    let causes = liens.iter().map(|lien| Cause {
-        reason: LIEN_HELD.to_owned(),
-        message: format!("held by lien \"{lien}\""),
-        field: "metadata.liens".to_owned(),
-    });
-    let mut status = Status::conflict(deletion.resource, name, why);
-    if let Some(details) = &mut status.details {
-        details.uid = object.uid().to_owned();
-        details.causes = causes.chain(in_use.into_iter().flat_map(InUse::causes)).collect();
-    }
-    Some(status)
 }
 
 /// Gives the object the finalizer of the asked-for propagation and takes the other away. Returns whether that changed it.

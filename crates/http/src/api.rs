@@ -29,12 +29,12 @@ use crate::health::Health;
 use crate::metrics::{self, Answered, Labels, Lap, Metrics};
 use crate::negotiation::{self, Accepted, Media};
 use crate::options;
-use crate::places::{self, Held, Places};
 use crate::query::Query;
 use crate::render::{self, IncludeObject};
 use crate::request::{RequestInfo, Verb, host_problem, path_problem};
 use crate::request_log::Line;
 use crate::respond;
+use crate::shares::{self, Held, Shares};
 use crate::target::Target;
 
 /// Requests with more than this, in their body and in what they change, are large work.
@@ -52,8 +52,8 @@ pub struct Peer {
     pub address: Option<SocketAddr>,
     /// The certificates of the client, if it showed any; nobody has verified them yet.
     pub certificate: Option<PeerCertificates>,
-    /// How many places its requests hold.
-    pub(crate) places: Arc<AtomicUsize>,
+    /// How many shares its requests hold.
+    pub(crate) shares: Arc<AtomicUsize>,
 }
 
 /// Documents that say what is served; built when asked for.
@@ -137,7 +137,7 @@ pub struct Api {
     pub unsafe_deletion: bool,
     pub check_encryption: CheckEncryption,
     pub audit: Option<Arc<Audit>>,
-    pub(crate) places: Places,
+    pub(crate) shares: Shares,
 }
 
 /// What the head of a request says.
@@ -158,7 +158,7 @@ pub(crate) struct Call {
     pub body: Arriving,
     pub cx: Context,
     pub trail: Option<Arc<Trail>>,
-    /// What the connection holds of places.
+    /// What the connection holds of shares.
     pub connection: Arc<AtomicUsize>,
 }
 
@@ -200,7 +200,7 @@ impl Api {
             let _ = metrics.registry().register(Box::new(LostRecords(Arc::clone(audit))));
         }
         Self {
-            places: Places::new(&limits),
+            shares: Shares::new(&limits),
             registry,
             access,
             documents,
@@ -300,7 +300,7 @@ impl Api {
                 {
                     cx.warn("the provided Authorization header contains extra space before the bearer token, and is ignored");
                 }
-                let (body, connection) = (Arriving::Coming(body), Arc::clone(&origin.peer.places));
+                let (body, connection) = (Arriving::Coming(body), Arc::clone(&origin.peer.shares));
                 let accepted = Accepted::default();
                 let mut call = Call { asked, accepted, body, cx, trail: trail.clone(), connection };
                 self.serve(&mut call).await
@@ -343,12 +343,12 @@ impl Api {
         self.metrics.received(&call.info, body.len());
         let weight = body.len() + stored_weight(served, &call.info);
         call.body = Arriving::There(body);
-        let place = self.places.take(&call.cx.user, &call.info, &call.connection)?;
+        let place = self.shares.take(&call.cx.user, &call.info, &call.connection)?;
         let result = if weight < HEAVY || !can_block() {
             self.resource(served, call).await
         } else {
             let waiting = self.metrics.queue(&call.info);
-            let _turn = self.places.turn(&call.cx.user).await?;
+            let _turn = self.shares.turn(&call.cx.user).await?;
             drop(waiting);
             let timeout = self.limits.request_timeout;
             // Large work is done by a thread that others do not wait for.
@@ -364,19 +364,20 @@ impl Api {
             result => result?,
         };
         let answer = match response.body() {
-            Body::Full(bytes) if bytes.len() > SMALL_ANSWER => Some(self.places.answer(&call.cx.user, bytes.len())?),
+            Body::Full(bytes) if bytes.len() > SMALL_ANSWER => Some(self.shares.answer(&call.cx.user, bytes.len())?),
             _ => None,
         };
         Ok(response.map(|body| body.holding(Holding { _place: place, _room: room, _answer: answer })))
     }
 
-    /// Answers what is no resource. Whether the server is well is told whoever fills it up.
-    async fn document(&self, call: &Call) -> Result<Response<Body>, Status> {
-        if let Some(response) = self.health.answer(&call.info.path, &call.query) {
-            return Ok(response);
+    /// Answers what is no resource.
+    fn document(&self, call: &Call) -> Result<Response<Body>, Status> {
+        let row = handlers::documents::find(&call.info.path);
+        if row.always {
+            return row.answer(self, call);
         }
-        let place = self.places.take(&call.cx.user, &call.info, &call.connection)?;
-        let response = handlers::documents::answer(self, call).await?;
+        let place = self.shares.take(&call.cx.user, &call.info, &call.connection)?;
+        let response = row.answer(self, call)?;
         Ok(response.map(|body| body.holding(Holding { _place: place, _room: None, _answer: None })))
     }
 
@@ -401,7 +402,7 @@ impl Api {
         let result = match decided {
             Ok(()) => match call.target.clone() {
                 Target::Resource(served) => self.carry_out(&served, call).await,
-                Target::Document => self.document(call).await,
+                Target::Document => self.document(call),
                 Target::Nothing(absence) => absence.answer(&call.info),
             },
             Err(status) => Err(status),
@@ -511,8 +512,8 @@ impl Api {
             // Most bodies come at once, and are small: only what waits, or is much, is counted.
             let counted = room.is_some() || size > UNCOUNTED || !http_body::Body::is_end_stream(&body);
             match &mut room {
-                Some(room) => room.grow(data.len()).then_some(()).ok_or_else(places::too_many)?,
-                None if counted => room = Some(self.places.body(&call.cx.user, size)?),
+                Some(room) => room.grow(data.len()).then_some(()).ok_or_else(shares::too_many)?,
+                None if counted => room = Some(self.shares.body(&call.cx.user, size)?),
                 None => {}
             }
             pieces.extend_from_slice(&data);
@@ -532,7 +533,7 @@ impl Api {
         &self,
         call: &Call,
         served: &Served,
-        entry: &pawl_registry::Entry,
+        entry: &pawl_registry::CacheEntry,
         code: u16,
     ) -> Result<Response<Body>, Status> {
         let include = render::IncludeObject::parse(call.query.get("includeObject"));
@@ -560,7 +561,7 @@ fn stored_weight(served: &Served, info: &RequestInfo) -> usize {
         return 0;
     }
     let namespace = if served.resource.facts.namespaced { info.namespace.as_str() } else { "" };
-    served.stored.cache.get(&served.stored.key(namespace, &info.name)).map_or(0, |entry| entry.weight())
+    served.stored.weight_of(namespace, &info.name).unwrap_or_default()
 }
 
 /// The id of a request in the audit log: the client's own, or a new one.

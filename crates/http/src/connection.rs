@@ -16,7 +16,7 @@ use tokio_rustls::rustls::ServerConfig;
 
 use crate::api::{Api, Peer};
 use crate::body::Sending;
-use crate::places::{Held, Pool};
+use crate::shares::{Held, Pool};
 use crate::watchman::{Patience, Watchman};
 
 #[derive(Clone, Debug)]

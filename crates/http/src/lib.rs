@@ -2,24 +2,31 @@
 //!
 //! A handler parses, calls the registry, renders. Only this crate renders answers; nothing below it knows of HTTP.
 
+// From a connection to a request, and who it is from.
 mod access;
 mod api;
 mod audit;
-mod body;
 mod connection;
-mod handlers;
-mod health;
-pub mod metrics;
-mod negotiation;
-mod options;
-mod places;
 mod query;
-mod render;
 mod request;
 mod request_log;
-mod respond;
+mod shares;
 mod target;
 mod watchman;
+
+// One file for each verb.
+mod handlers;
+
+// What a request may say, and how answers look.
+mod body;
+mod negotiation;
+mod options;
+mod render;
+mod respond;
+
+// What is told of the server itself.
+mod health;
+pub mod metrics;
 
 pub use access::Access;
 pub use api::{Api, ApiSettings, Blob, CheckEncryption, Documents, Limits, Peer};

@@ -275,10 +275,10 @@ impl Metrics {
         self.unreadable.reset();
         for stored in table.stored() {
             let resource = &stored.group_resource;
-            let count = i64::try_from(stored.cache.len()).unwrap_or(i64::MAX);
+            let count = i64::try_from(stored.count()).unwrap_or(i64::MAX);
             self.objects.with_label_values(&[resource.group.as_str(), &resource.resource]).set(count);
-            for entry in stored.cache.closed().values().filter_map(|entry| entry.unreadable()) {
-                self.unreadable.with_label_values(&[&resource.to_string(), entry.reason.as_str()]).inc();
+            for reason in stored.unreadable() {
+                self.unreadable.with_label_values(&[&resource.to_string(), reason.as_str()]).inc();
             }
             if (resource.group.as_str(), resource.resource.as_str()) == (GROUP, QUARANTINED) {
                 self.quarantined.set(count);

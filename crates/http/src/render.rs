@@ -7,7 +7,7 @@ mod watch;
 
 use bytes::Bytes;
 use pawl_meta::Status;
-use pawl_registry::{Entry, Readable, Served};
+use pawl_registry::{CacheEntry, Readable, Served};
 use serde_json::{Value, json};
 
 pub use list::list;
@@ -17,7 +17,12 @@ pub use watch::WatchRenderer;
 use crate::negotiation::{Accepted, Form, Media};
 
 /// One object.
-pub fn object(served: &Served, entry: &Entry, accepted: Accepted, include: IncludeObject) -> Result<Bytes, Status> {
+pub fn object(
+    served: &Served,
+    entry: &CacheEntry,
+    accepted: Accepted,
+    include: IncludeObject,
+) -> Result<Bytes, Status> {
     let readable = entry.readable().ok_or_else(|| Status::internal("the object cannot be read"))?;
     match accepted.form {
         Form::MetadataList => {
@@ -73,19 +78,19 @@ pub fn formed(object: Value, accepted: Accepted, include: IncludeObject) -> Resu
 }
 
 /// A whole object as JSON.
-pub(crate) fn write_object(out: &mut Vec<u8>, served: &Served, entry: &Entry, readable: &Readable) {
+pub(crate) fn write_object(out: &mut Vec<u8>, served: &Served, entry: &CacheEntry, readable: &Readable) {
     let converted = served.bytes_of(readable);
     write_headed(out, &served.head, entry, converted.as_deref().unwrap_or(readable).tail());
 }
 
 /// An object as an item of a typed list: without kind and apiVersion.
-pub(crate) fn write_item(out: &mut Vec<u8>, served: &Served, entry: &Entry, readable: &Readable) {
+pub(crate) fn write_item(out: &mut Vec<u8>, served: &Served, entry: &CacheEntry, readable: &Readable) {
     let converted = served.bytes_of(readable);
     write_headed(out, &served.item_head, entry, converted.as_deref().unwrap_or(readable).tail());
 }
 
 /// Only the metadata of an object, as JSON.
-pub(crate) fn write_metadata(out: &mut Vec<u8>, entry: &Entry, readable: &Readable, beta: bool) {
+pub(crate) fn write_metadata(out: &mut Vec<u8>, entry: &CacheEntry, readable: &Readable, beta: bool) {
     const HEAD: &str =
         "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{\"resourceVersion\":\"";
     const HEAD_BETA: &str = "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1beta1\",\"metadata\":{\"resourceVersion\":\"";
@@ -93,7 +98,7 @@ pub(crate) fn write_metadata(out: &mut Vec<u8>, entry: &Entry, readable: &Readab
     out.extend_from_slice(b"}}");
 }
 
-fn write_headed(out: &mut Vec<u8>, head: &str, entry: &Entry, tail: &[u8]) {
+fn write_headed(out: &mut Vec<u8>, head: &str, entry: &CacheEntry, tail: &[u8]) {
     if entry.revision == 0 {
         // A dry run has no resourceVersion.
         let head = head.strip_suffix("\"resourceVersion\":\"").unwrap_or(head);

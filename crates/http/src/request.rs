@@ -134,6 +134,10 @@ impl RequestInfo {
             ["namespaces", namespace] | ["namespaces", namespace, "status" | "finalize", ..] => {
                 info.namespace = (*namespace).to_owned();
             }
+            // So is its past, where no resource can have that name.
+            ["namespaces", namespace, "history", ..] if info.group.is_empty() => {
+                info.namespace = (*namespace).to_owned();
+            }
             ["namespaces", namespace, ..] => {
                 info.namespace = (*namespace).to_owned();
                 info.below_namespace = true;
@@ -210,6 +214,13 @@ mod tests {
         let got =
             (info.verb.as_str(), &*info.group, &*info.namespace, &*info.resource, &*info.name, &*info.subresource);
         assert_eq!(got, expect, "{method} {uri}");
+    }
+
+    #[test]
+    fn a_namespace_has_a_past_and_others_may_have_a_resource_of_that_name() {
+        check(Method::GET, "/api/v1/namespaces/a/history", ("get", "", "a", "namespaces", "a", "history"));
+        let theirs = "/apis/example.com/v1/namespaces/a/history";
+        check(Method::GET, theirs, ("list", "example.com", "a", "history", "", ""));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Everything that is the same for all of them (decoding, metadata, ownership of fields, storage, the cache, watches,
 //! deletion, how answers look) is written once, elsewhere, and asks here. What is plain data is no method: it stands in
-//! [`crate::Facts`].
+//! [`crate::ResourceFacts`].
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
@@ -39,7 +39,7 @@ pub trait Behaviour: Debug + Send + Sync {
     /// What deserves a warning about an object that is valid.
     fn warnings(&self, write: Write<'_>, object: &Object) -> Vec<String>;
 
-    /// What the first request for its deletion leaves in an object of a kind that goes in steps ([`crate::Facts::cleanup`]).
+    /// What the first request for its deletion leaves in an object of a kind that goes in steps ([`crate::ResourceFacts::cleanup`]).
     fn begin_deletion(&self, _object: &mut Object) {}
 
     /// What tables show.

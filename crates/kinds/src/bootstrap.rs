@@ -40,7 +40,7 @@ pub struct StarterStatus {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Facts {
+struct BootstrapFacts {
     #[serde(rename = "about")]
     _about: Vec<String>,
     objects: Vec<Starter>,
@@ -49,7 +49,7 @@ struct Facts {
 /// All of them, in the order of the facts.
 #[expect(clippy::expect_used, reason = "the table is part of the binary and a test reads it")]
 pub fn starters() -> &'static [Starter] {
-    static FACTS: LazyLock<Facts> = LazyLock::new(|| {
+    static FACTS: LazyLock<BootstrapFacts> = LazyLock::new(|| {
         serde_json::from_str(include_str!("../facts/bootstrap.json")).expect("the starting objects are well-formed")
     });
     &FACTS.objects

@@ -1,4 +1,4 @@
-//! Everything built in, made from the facts once, at start. Facts that make no sense are refused then: there is no default
+//! Everything built in, made from the facts once, at start. ResourceFacts that make no sense are refused then: there is no default
 //! for a kind.
 
 use std::sync::{Arc, OnceLock};
@@ -10,7 +10,7 @@ use pawl_schema::{Schema, Type, TypeRef};
 use crate::behaviour::{Behaviour, Columns, Findings, Forms, Write};
 use crate::hooks::HOOKS;
 use crate::print::Printed;
-use crate::{Facts, Resource, convert, descriptions, facts, resource, types};
+use crate::{Resource, ResourceFacts, convert, descriptions, facts, resource, types};
 
 /// The facts make no sense.
 #[derive(Debug, thiserror::Error)]
@@ -139,7 +139,7 @@ impl Kinds {
     }
 }
 
-fn rules(schema: &'static Arc<Schema>, all: &'static [Facts]) -> Result<&'static Rules, Vec<String>> {
+fn rules(schema: &'static Arc<Schema>, all: &'static [ResourceFacts]) -> Result<&'static Rules, Vec<String>> {
     static RULES: OnceLock<Result<Rules, Vec<String>>> = OnceLock::new();
     let compile = || {
         let texts: Vec<&'static str> = facts::text().rules.iter().map(AsRef::as_ref).collect();
@@ -154,7 +154,7 @@ fn made(
     schema: &Arc<Schema>,
     rules: &'static Rules,
     printed: &'static Printed,
-    facts: &Facts,
+    facts: &ResourceFacts,
 ) -> Result<Resource, Vec<String>> {
     let missing = || vec![format!("{}: no such type: {}", facts.plural, facts.type_name)];
     let object_type = Type::named(schema, &facts.type_name).ok_or_else(missing)?;
@@ -267,7 +267,7 @@ mod tests {
     /// these.
     #[test]
     fn objects_are_kept_where_upstream_keeps_them() {
-        let elsewhere = |facts: &Facts| match (facts.group.as_str(), facts.plural.as_str()) {
+        let elsewhere = |facts: &ResourceFacts| match (facts.group.as_str(), facts.plural.as_str()) {
             ("", "endpoints") => "services/endpoints".to_owned(),
             ("", "nodes") => "minions".to_owned(),
             ("", "replicationcontrollers") => "controllers".to_owned(),

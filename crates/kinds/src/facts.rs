@@ -83,8 +83,27 @@ const RULES: [&str; 12] = [
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     #[test]
     fn the_facts_make_sense() {
         assert!(crate::load().is_ok(), "{:?}", crate::load());
+    }
+
+    #[test]
+    fn examples_in_the_document_are_lines_of_the_rules() {
+        let lines: HashSet<&str> = super::RULES.iter().flat_map(|text| text.lines()).map(str::trim).collect();
+        let mut tried = 0;
+        let mut has_examples = false;
+        for row in include_str!("../facts/rules/PRIMITIVES.md").lines() {
+            has_examples = row.ends_with("| example |") || (has_examples && row.starts_with('|'));
+            let cell = row.trim_end_matches(" |").rsplit(" | ").next().unwrap_or_default();
+            if has_examples && cell.starts_with('`') {
+                let example = cell.trim_matches('`').replace("\\|", "|");
+                assert!(lines.contains(example.as_str()), "{example}");
+                tried += 1;
+            }
+        }
+        assert!(tried > 100, "{tried}");
     }
 }

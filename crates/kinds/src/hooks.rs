@@ -18,6 +18,7 @@ mod network;
 mod pods;
 mod quantities;
 mod quota;
+mod registration;
 mod report;
 mod resource;
 mod service;

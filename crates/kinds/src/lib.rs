@@ -20,5 +20,5 @@ pub use behaviour::{Behaviour, Columns, Findings, Forms, Mark, Passed, Published
 pub use builtin::{BrokenFacts, Kinds, builtin, kinds, load};
 pub use hooks::webhook;
 pub use pawl_rules::{Errors, MetadataCheck, MetadataPass, Prepare};
-pub use resource::{Facts, Generation, NameRule, Resource, ScalePaths, Subresource};
+pub use resource::{Generation, NameRule, Refused, Resource, ResourceFacts, ScalePaths, Subresource};
 pub use types::{openapi_name, schema};

@@ -13,15 +13,24 @@ use crate::{Behaviour, facts};
 /// A resource in one of its versions.
 #[derive(Clone, Debug)]
 pub struct Resource {
-    pub facts: Facts,
+    pub facts: ResourceFacts,
     /// What its kind does.
     pub behaviour: Arc<dyn Behaviour>,
+}
+
+/// Objects that cannot be stored, though nothing is wrong with them.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refused {
+    /// The field that they have.
+    pub when: String,
+    pub why: String,
 }
 
 /// What is said of a resource: plain data, whoever says it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Facts {
+pub struct ResourceFacts {
     pub group: String,
     pub version: String,
     pub kind: String,
@@ -81,8 +90,8 @@ pub struct Facts {
     #[serde(rename = "virtual")]
     pub is_virtual: bool,
     pub warning: Option<String>,
-    /// It is listed and cannot be created: why.
-    pub refused: Option<String>,
+    /// What is not served yet of it.
+    pub refused: Option<Refused>,
     /// The finalizer that the first request for its deletion adds: what belongs to it goes first.
     pub cleanup: Option<String>,
     /// Its objects go by themselves after a while.
@@ -284,14 +293,14 @@ impl Resource {
 }
 
 /// What the facts say of every built-in resource, or what in them makes no sense.
-pub(crate) fn load() -> Result<&'static [Facts], String> {
-    static FACTS: OnceLock<Result<Vec<Facts>, String>> = OnceLock::new();
+pub(crate) fn load() -> Result<&'static [ResourceFacts], String> {
+    static FACTS: OnceLock<Result<Vec<ResourceFacts>, String>> = OnceLock::new();
     let read = || parse().map_err(|error| format!("resources: {error}"));
     FACTS.get_or_init(read).as_deref().map_err(Clone::clone)
 }
 
-fn parse() -> serde_json::Result<Vec<Facts>> {
-    let lists = facts::text().resources.iter().map(|list| serde_json::from_str::<Vec<Facts>>(list));
+fn parse() -> serde_json::Result<Vec<ResourceFacts>> {
+    let lists = facts::text().resources.iter().map(|list| serde_json::from_str::<Vec<ResourceFacts>>(list));
     lists.collect::<serde_json::Result<Vec<_>>>().map(|lists| lists.into_iter().flatten().collect())
 }
 

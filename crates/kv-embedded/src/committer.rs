@@ -23,7 +23,7 @@ use crate::Shared;
 use crate::clock::milliseconds;
 use crate::format::BatchBuilder;
 use crate::log::{AppendError, Log, LogRoom};
-use crate::state::{Entry, Refusal, State};
+use crate::state::{Refusal, StoreState, StoredValue};
 
 /// What can be asked of the committer.
 pub enum Request {
@@ -82,7 +82,7 @@ impl Queue {
 /// A write that has its revision and waits for the sync.
 struct Pending {
     event: Event,
-    entry: Option<Entry>,
+    entry: Option<StoredValue>,
     /// Nobody asked for an expiry.
     reply: Option<oneshot::Sender<Result<Outcome>>>,
 }
@@ -389,11 +389,11 @@ impl Batch {
     /// Decides on one write: the event it causes and what its key holds afterwards.
     fn check(
         &self,
-        state: &State,
+        state: &StoreState,
         write: &Write,
         revision: Revision,
         time: u64,
-    ) -> std::result::Result<(Event, Option<Entry>), Conflict> {
+    ) -> std::result::Result<(Event, Option<StoredValue>), Conflict> {
         let pending = self.touched.get(&write.key).and_then(|place| self.pending.get(*place));
         let current = match pending {
             Some(pending) => pending.entry.as_ref(),
@@ -415,7 +415,7 @@ impl Batch {
             }
         }
         let entry = match &write.change {
-            Change::Put { value, ttl } => Some(Entry {
+            Change::Put { value, ttl } => Some(StoredValue {
                 // To the byte, and by this thread alone: what stays lies close together, apart from what comes and goes.
                 value: Bytes::copy_from_slice(value),
                 create_revision: current.map_or(revision, |entry| entry.create_revision),

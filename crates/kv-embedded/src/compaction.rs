@@ -16,7 +16,7 @@ use pawl_kv::{Result, Revision};
 use crate::clock::milliseconds;
 use crate::segment::{Segment, segment_name};
 use crate::snapshot::{self, UNFINISHED, snapshot_name};
-use crate::state::State;
+use crate::state::StoreState;
 use crate::{Options, Shared, spawn};
 
 /// The handle of the thread.
@@ -55,7 +55,7 @@ struct Work {
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum CompactionVerdict {
     Nothing,
     /// Segments can go, now.
     Remove,
@@ -66,7 +66,7 @@ enum Verdict {
 /// What a look at the segments says.
 #[derive(Debug, PartialEq, Eq)]
 struct Judgement {
-    verdict: Verdict,
+    verdict: CompactionVerdict,
     /// What ends before this revision is covered by a snapshot and can go.
     covered: Option<Revision>,
 }
@@ -95,10 +95,10 @@ impl Work {
     fn step(&mut self) {
         let verdict = self.judge(&self.shared.state.read()).verdict;
         let done = self.remove_obsolete().and_then(|()| match verdict {
-            Verdict::Nothing => Ok(()),
-            Verdict::Remove => self.remove(),
+            CompactionVerdict::Nothing => Ok(()),
+            CompactionVerdict::Remove => self.remove(),
             // Without the snapshot, what an older one covers can still go.
-            Verdict::SnapshotThenRemove => {
+            CompactionVerdict::SnapshotThenRemove => {
                 let written = self.write_snapshot();
                 self.remove().and(written)
             }
@@ -111,8 +111,8 @@ impl Work {
         self.is_failing = done.is_err();
     }
 
-    fn judge(&self, state: &State) -> Judgement {
-        let facts = Facts {
+    fn judge(&self, state: &StoreState) -> Judgement {
+        let facts = Circumstances {
             now: self.shared.clock.now(),
             snapshot: self.snapshot,
             compacted: state.compacted,
@@ -179,7 +179,7 @@ fn remove_file(shared: &Shared, name: &str) -> io::Result<()> {
 
 /// What the verdict depends on beside the segments.
 #[derive(Clone, Copy)]
-struct Facts {
+struct Circumstances {
     now: u64,
     snapshot: Revision,
     compacted: Revision,
@@ -193,7 +193,7 @@ struct Facts {
 fn judge<'a>(
     segments: impl ExactSizeIterator<Item = &'a Segment> + Clone,
     options: &Options,
-    facts: &Facts,
+    facts: &Circumstances,
 ) -> Judgement {
     /// Many small segments (of a server that is restarted often) slow down opening.
     const MANY: usize = 64;
@@ -223,9 +223,9 @@ fn judge<'a>(
     }
     let pays = uncovered_bytes > 0 && (uncovered_bytes >= facts.live_bytes / 2 || count >= MANY || too_much);
     let verdict = match covered {
-        _ if pays => Verdict::SnapshotThenRemove,
-        Some(_) => Verdict::Remove,
-        None => Verdict::Nothing,
+        _ if pays => CompactionVerdict::SnapshotThenRemove,
+        Some(_) => CompactionVerdict::Remove,
+        None => CompactionVerdict::Nothing,
     };
     Judgement { verdict, covered }
 }
@@ -249,16 +249,17 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(options: &Options, facts: Facts, verdict: Verdict, covered: Option<Revision>) {
+    fn check(options: &Options, facts: Circumstances, verdict: CompactionVerdict, covered: Option<Revision>) {
         assert_eq!(judge(segments(5).iter(), options, &facts), Judgement { verdict, covered });
         // A snapshot of everything covers all that may go.
-        if verdict == Verdict::SnapshotThenRemove {
-            let covered = judge(segments(5).iter(), options, &Facts { snapshot: 51, ..facts }).covered;
+        if verdict == CompactionVerdict::SnapshotThenRemove {
+            let covered = judge(segments(5).iter(), options, &Circumstances { snapshot: 51, ..facts }).covered;
             assert!(covered.is_some());
         }
     }
 
-    const FACTS: Facts = Facts { now: 0, snapshot: 0, compacted: 0, live_bytes: 0, needed: None, is_full: false };
+    const FACTS: Circumstances =
+        Circumstances { now: 0, snapshot: 0, compacted: 0, live_bytes: 0, needed: None, is_full: false };
 
     fn keep(history: Duration) -> Options {
         Options { history, ..Options::default() }
@@ -266,59 +267,74 @@ mod tests {
 
     #[test]
     fn what_is_young_stays() {
-        check(&keep(Duration::from_secs(10)), Facts { now: 10_999, ..FACTS }, Verdict::Nothing, None);
+        check(&keep(Duration::from_secs(10)), Circumstances { now: 10_999, ..FACTS }, CompactionVerdict::Nothing, None);
     }
 
     #[test]
     fn what_is_old_goes_with_a_snapshot_that_covers_it() {
         let ten = keep(Duration::from_secs(10));
-        let old = Facts { now: 12_000, ..FACTS };
-        check(&ten, old, Verdict::SnapshotThenRemove, None);
-        check(&ten, Facts { snapshot: 21, ..old }, Verdict::Remove, Some(22));
-        check(&ten, Facts { snapshot: 99, ..old }, Verdict::Remove, Some(22));
-        check(&ten, Facts { snapshot: 20, live_bytes: 1 << 20, ..old }, Verdict::Remove, Some(12));
+        let old = Circumstances { now: 12_000, ..FACTS };
+        check(&ten, old, CompactionVerdict::SnapshotThenRemove, None);
+        check(&ten, Circumstances { snapshot: 21, ..old }, CompactionVerdict::Remove, Some(22));
+        check(&ten, Circumstances { snapshot: 99, ..old }, CompactionVerdict::Remove, Some(22));
+        check(&ten, Circumstances { snapshot: 20, live_bytes: 1 << 20, ..old }, CompactionVerdict::Remove, Some(12));
     }
 
     #[test]
     fn a_snapshot_must_be_worth_it() {
-        check(&keep(Duration::ZERO), Facts { now: 12_000, live_bytes: 1 << 20, ..FACTS }, Verdict::Nothing, None);
+        check(
+            &keep(Duration::ZERO),
+            Circumstances { now: 12_000, live_bytes: 1 << 20, ..FACTS },
+            CompactionVerdict::Nothing,
+            None,
+        );
     }
 
     #[test]
     fn the_newest_segment_stays() {
-        check(&keep(Duration::ZERO), Facts { now: 99_000, snapshot: 99, ..FACTS }, Verdict::Remove, Some(42));
+        check(
+            &keep(Duration::ZERO),
+            Circumstances { now: 99_000, snapshot: 99, ..FACTS },
+            CompactionVerdict::Remove,
+            Some(42),
+        );
     }
 
     #[test]
     fn what_was_forgotten_by_hand_goes_early() {
         let ten = keep(Duration::from_secs(10));
-        check(&ten, Facts { compacted: 25, ..FACTS }, Verdict::SnapshotThenRemove, None);
-        check(&ten, Facts { compacted: 25, snapshot: 99, ..FACTS }, Verdict::Remove, Some(22));
-        check(&ten, Facts { compacted: 25, live_bytes: 1 << 20, ..FACTS }, Verdict::SnapshotThenRemove, None);
+        check(&ten, Circumstances { compacted: 25, ..FACTS }, CompactionVerdict::SnapshotThenRemove, None);
+        check(&ten, Circumstances { compacted: 25, snapshot: 99, ..FACTS }, CompactionVerdict::Remove, Some(22));
+        check(
+            &ten,
+            Circumstances { compacted: 25, live_bytes: 1 << 20, ..FACTS },
+            CompactionVerdict::SnapshotThenRemove,
+            None,
+        );
     }
 
     #[test]
     fn what_somebody_has_to_read_stays() {
         let ten = keep(Duration::from_secs(10));
-        let old = Facts { now: 99_000, snapshot: 99, ..FACTS };
-        check(&ten, Facts { needed: Some(2), ..old }, Verdict::Nothing, None);
-        check(&ten, Facts { needed: Some(21), ..old }, Verdict::Remove, Some(12));
-        check(&ten, Facts { needed: Some(22), ..old }, Verdict::Remove, Some(22));
+        let old = Circumstances { now: 99_000, snapshot: 99, ..FACTS };
+        check(&ten, Circumstances { needed: Some(2), ..old }, CompactionVerdict::Nothing, None);
+        check(&ten, Circumstances { needed: Some(21), ..old }, CompactionVerdict::Remove, Some(12));
+        check(&ten, Circumstances { needed: Some(22), ..old }, CompactionVerdict::Remove, Some(22));
         let small = Options { history_bytes: 3500, ..ten };
-        check(&small, Facts { now: 0, needed: Some(2), ..old }, Verdict::Remove, Some(22));
+        check(&small, Circumstances { now: 0, needed: Some(2), ..old }, CompactionVerdict::Remove, Some(22));
     }
 
     #[test]
     fn on_a_full_disk_everything_goes() {
         let ten = keep(Duration::from_secs(10));
-        let full = Facts { is_full: true, live_bytes: 1 << 20, snapshot: 21, needed: Some(2), ..FACTS };
-        check(&ten, full, Verdict::SnapshotThenRemove, Some(22));
-        check(&ten, Facts { snapshot: 99, ..full }, Verdict::Remove, Some(42));
+        let full = Circumstances { is_full: true, live_bytes: 1 << 20, snapshot: 21, needed: Some(2), ..FACTS };
+        check(&ten, full, CompactionVerdict::SnapshotThenRemove, Some(22));
+        check(&ten, Circumstances { snapshot: 99, ..full }, CompactionVerdict::Remove, Some(42));
     }
 
     #[test]
     fn a_log_that_is_too_large_goes_early_whatever_it_costs() {
         let small = Options { history_bytes: 3500, ..keep(Duration::from_secs(10)) };
-        check(&small, Facts { live_bytes: 1 << 20, ..FACTS }, Verdict::SnapshotThenRemove, None);
+        check(&small, Circumstances { live_bytes: 1 << 20, ..FACTS }, CompactionVerdict::SnapshotThenRemove, None);
     }
 }

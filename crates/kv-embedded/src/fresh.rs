@@ -2,52 +2,105 @@
 //!
 //! Owns the making of a directory that opens as if it had always been one. Keys keep the revisions that they are given; the
 //! store is at a revision of its own, up to which history is forgotten. Until [`Fresh::finish`] the directory holds no
-//! store: who makes one brings it to its name afterwards.
+//! store: who makes one brings it to its name afterwards. What was interrupted can be gone on with, by who knows where it
+//! came from.
 
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use pawl_kv::{Error, Result, Revision};
 
 use crate::clock::{Clock, milliseconds};
 use crate::disk::{Directory, Disk, Lock};
-use crate::format::{BatchBuilder, Mark, SegmentHeader, SnapshotEntry};
+use crate::format::{BatchBuilder, Mark, Origin, SegmentHeader, SnapshotEntry};
+use crate::frozen::Item;
 use crate::log::{MARK, random};
 use crate::segment::segment_name;
-use crate::snapshot::{SnapshotWriter, UNFINISHED, snapshot_name};
+use crate::snapshot::{SnapshotWriter, UNFINISHED, snapshot_name, snapshot_revision};
 
 /// A store that is being made.
 pub struct Fresh {
     disk: Arc<dyn Disk>,
-    _lock: Option<Lock>,
+    _lock: Lock,
     writer: SnapshotWriter,
     now: u64,
     last: Vec<u8>,
     newest: Revision,
 }
 
-const NAME: &str = "making";
+/// The snapshot, for as long as it is no store.
+const MAKING: &str = "making.tmp";
+/// Where it comes from, if it can be gone on with.
+const ORIGIN: &str = "origin.tmp";
 
 impl Fresh {
     /// Begins one in a directory of its own. What an earlier attempt left there goes; nobody else may be at it.
     pub fn create(directory: &Path) -> Result<Self> {
         let (disk, lock) = Directory::open(directory)?;
-        let failed = |error| failed("the new directory", &error);
-        for name in disk.list().map_err(failed)? {
-            let is_ours = [".log", ".snap", UNFINISHED].iter().any(|end| name.ends_with(end)) || name == MARK;
-            if is_ours {
-                disk.remove(&name).map_err(failed)?;
-            }
-        }
-        Self::on(disk, Some(lock))
+        Self::begin(disk, lock).map_err(|error| failed("the new directory", &error))
     }
 
-    fn on(disk: Arc<dyn Disk>, lock: Option<Lock>) -> Result<Self> {
-        let writer = SnapshotWriter::create(&*disk, &format!("{NAME}{UNFINISHED}"));
-        let writer = writer.map_err(|error| failed("the new snapshot", &error))?;
+    /// The state of an origin that an earlier attempt was made of, if one was.
+    pub fn begun(directory: &Path, origin: &[u8]) -> Result<Option<Revision>> {
+        if !directory.is_dir() {
+            return Ok(None);
+        }
+        let (disk, _lock) = Directory::open(directory)?;
+        let begun = begun(&*disk, Origin::name(origin)).map_err(|error| failed("the new directory", &error))?;
+        Ok(begun.map(|begun| begun.revision))
+    }
+
+    /// Goes on with what an earlier attempt made of the same state of the same origin, and hands over the keys that it has
+    /// brought; begins where there was none.
+    pub fn resume(directory: &Path, origin: &[u8], revision: Revision, take: impl FnMut(Item)) -> Result<Self> {
+        let (disk, lock) = Directory::open(directory)?;
+        let fresh = Self::resume_on(disk, lock, Origin::name(origin), revision, take);
+        fresh.map_err(|error| failed("the new directory", &error))
+    }
+
+    fn begin(disk: Arc<dyn Disk>, lock: Lock) -> io::Result<Self> {
+        for name in disk.list()? {
+            let is_ours = [".log", ".snap", UNFINISHED].iter().any(|end| name.ends_with(end)) || name == MARK;
+            if is_ours {
+                disk.remove(&name)?;
+            }
+        }
+        let writer = SnapshotWriter::create(&*disk, MAKING)?;
         Ok(Self { disk, _lock: lock, writer, now: Clock::after(None).now(), last: Vec::new(), newest: 0 })
+    }
+
+    fn resume_on(
+        disk: Arc<dyn Disk>,
+        lock: Lock,
+        name: u64,
+        revision: Revision,
+        mut take: impl FnMut(Item),
+    ) -> io::Result<Self> {
+        let Some(begun) = begun(&*disk, name)?.filter(|begun| begun.revision == revision) else {
+            let fresh = Self::begin(disk, lock)?;
+            let origin = Origin { salt: fresh.writer.salt(), now: fresh.now, name, revision };
+            let file = fresh.disk.create(ORIGIN)?;
+            file.write_at(&origin.encode(), 0)?;
+            file.sync()?;
+            fresh.disk.sync_names()?;
+            return Ok(fresh);
+        };
+        let (now, mut last, mut newest) = (begun.now, Vec::new(), 0);
+        let writer = SnapshotWriter::resume(&*disk, MAKING, begun.salt, |entry| {
+            entry.key.clone_into(&mut last);
+            newest = entry.mod_revision.max(newest);
+            take(Item {
+                key: Bytes::copy_from_slice(entry.key),
+                value: Bytes::copy_from_slice(entry.value),
+                create_revision: entry.create_revision,
+                mod_revision: entry.mod_revision,
+                time_left: entry.deadline.map(|deadline| Duration::from_millis(deadline.saturating_sub(now).max(1))),
+            });
+        })?;
+        Ok(Self { disk, _lock: lock, writer, now, last, newest })
     }
 
     /// Adds a key. They come in their order.
@@ -101,9 +154,26 @@ impl Fresh {
         let mark = self.disk.create(MARK)?;
         mark.write_at(&Mark { segment: 1, end, revision }.encode(), 0)?;
         mark.sync()?;
-        self.disk.rename(&format!("{NAME}{UNFINISHED}"), &snapshot_name(revision))?;
+        self.disk.rename(MAKING, &snapshot_name(revision))?;
         self.disk.sync_names()
     }
+}
+
+/// What an earlier attempt left that can be gone on with. One that was whole already, and came to no name, is unfinished
+/// again.
+fn begun(disk: &dyn Disk, name: u64) -> io::Result<Option<Origin>> {
+    let names = disk.list()?;
+    if !names.iter().any(|name| name == ORIGIN) {
+        return Ok(None);
+    }
+    let mut bytes = [0; Origin::SIZE];
+    disk.open(ORIGIN)?.read_at(&mut bytes, 0)?;
+    let Some(origin) = Origin::decode(&bytes).filter(|origin| origin.name == name) else { return Ok(None) };
+    if let Some(whole) = names.iter().find(|name| snapshot_revision(name).is_some()) {
+        disk.rename(whole, MAKING)?;
+        return Ok(Some(origin));
+    }
+    Ok(names.iter().any(|name| name == MAKING).then_some(origin))
 }
 
 fn failed(what: &str, error: &io::Error) -> Error {

@@ -138,6 +138,11 @@ impl Picture {
         self.index.is_empty()
     }
 
+    /// What a key holds.
+    pub fn value(&self, key: &[u8]) -> Option<Bytes> {
+        self.index.get(key).map(|entry| entry.value.clone())
+    }
+
     /// All keys, in order.
     pub fn items(&self) -> impl Iterator<Item = Item> + '_ {
         self.items_after(None)

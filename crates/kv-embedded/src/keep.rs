@@ -48,10 +48,10 @@ impl Pins {
 
 /// States that are read page by page.
 #[derive(Default)]
-pub struct Kept(Mutex<Vec<State>>);
+pub struct Kept(Mutex<Vec<KeptState>>);
 
 /// One of them.
-struct State {
+struct KeptState {
     revision: Revision,
     /// Not kept any longer where too much was written since; the history that leads back to it still is.
     index: Option<Index>,
@@ -72,7 +72,7 @@ impl Kept {
         let mut states = self.0.lock();
         if let Some(state) = states.iter_mut().find(|state| state.revision == revision) {
             if state.index.is_none() {
-                *state = State { revision, index: Some(index), written, used: Instant::now() };
+                *state = KeptState { revision, index: Some(index), written, used: Instant::now() };
             }
             return;
         }
@@ -80,7 +80,7 @@ impl Kept {
             let oldest = states.iter().enumerate().min_by_key(|(_, state)| state.used).map(|(place, _)| place);
             oldest.map(|place| states.swap_remove(place));
         }
-        states.push(State { revision, index: Some(index), written, used: Instant::now() });
+        states.push(KeptState { revision, index: Some(index), written, used: Instant::now() });
     }
 
     /// A state that is kept.
@@ -94,9 +94,9 @@ impl Kept {
     /// Takes out what is not to be kept any longer. To drop it may take a while.
     pub fn stale(&self, written: u64) -> Vec<Option<Index>> {
         let mut states = self.0.lock();
-        let much = |state: &&mut State| written.saturating_sub(state.written) > Self::WRITTEN;
+        let much = |state: &&mut KeptState| written.saturating_sub(state.written) > Self::WRITTEN;
         let mut stale: Vec<Option<Index>> = states.iter_mut().filter(much).map(|state| state.index.take()).collect();
-        let unused = |state: &mut State| state.used.elapsed() > Self::UNUSED;
+        let unused = |state: &mut KeptState| state.used.elapsed() > Self::UNUSED;
         stale.extend(states.extract_if(.., unused).map(|state| state.index));
         stale
     }

@@ -69,7 +69,7 @@ use readers::Readers;
 pub use salvage::{Lost, Salvaged};
 use segment::Segments;
 use spare::Spare;
-use state::{Refusal, State};
+use state::{Refusal, StoreState};
 
 /// How a store behaves.
 #[derive(Clone, Debug)]
@@ -119,7 +119,7 @@ struct Shared {
     segments: Arc<Segments>,
     spare: Arc<Spare>,
     clock: Clock,
-    state: RwLock<State>,
+    state: RwLock<StoreState>,
     queue: Arc<Queue>,
     readers: Readers,
     chapters: Chapters,

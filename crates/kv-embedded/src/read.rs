@@ -13,7 +13,7 @@ use bytes::Bytes;
 use pawl_kv::{Error, Event, KeyValue, Range, RangeRequest, Result, Revision};
 
 use crate::Shared;
-use crate::state::{Entry, Index, select};
+use crate::state::{Index, StoredValue, select};
 
 pub async fn range(shared: &Arc<Shared>, request: RangeRequest) -> Result<Range> {
     let (index, current, recent, written) = {
@@ -205,7 +205,7 @@ impl All {
         for (key, held) in self.keys {
             match held {
                 Some(KeyValue { value, create_revision, mod_revision, .. }) => {
-                    index.insert(key, Entry { value, create_revision, mod_revision, deadline: None });
+                    index.insert(key, StoredValue { value, create_revision, mod_revision, deadline: None });
                 }
                 None => {
                     index.remove(&key);

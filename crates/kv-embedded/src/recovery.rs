@@ -18,11 +18,11 @@ use crate::format::{BatchHeader, BatchKind, Mark, Operations, SegmentHeader, com
 use crate::log::{MARK, Tail};
 use crate::segment::{Found, Segment, SegmentReader, corrupt, newer, segment_name, segment_number, unreadable};
 use crate::snapshot::{self, UNFINISHED, snapshot_name, snapshot_revision};
-use crate::state::{Entry, State};
+use crate::state::{StoreState, StoredValue};
 
 /// What was found.
 pub struct Recovered {
-    pub state: State,
+    pub state: StoreState,
     pub segments: VecDeque<Segment>,
     pub tail: Tail,
     /// The revision of the newest snapshot; 0 without one.
@@ -44,7 +44,7 @@ pub fn look(disk: &dyn Disk) -> Result<Recovered> {
 fn replay(disk: &dyn Disk, window_bytes: usize, settles: bool) -> Result<(Recovered, Files)> {
     let files = Files::sort(disk)?;
     let mark = read_mark(disk, &files)?;
-    let mut state = State::empty(window_bytes);
+    let mut state = StoreState::empty(window_bytes);
     if let Some(revision) = files.snapshot {
         let header = snapshot::read(disk, revision, |key, entry| {
             state.apply(key, Some(entry));
@@ -124,7 +124,7 @@ struct Replay<'a> {
     disk: &'a dyn Disk,
     mark: Option<Mark>,
     snapshot: Revision,
-    state: &'a mut State,
+    state: &'a mut StoreState,
     /// Whether the last batch is made durable.
     settles: bool,
 }
@@ -314,7 +314,7 @@ impl Replay<'_> {
             if revision <= self.snapshot {
                 continue;
             }
-            let entry = operation.value.map(|value| Entry {
+            let entry = operation.value.map(|value| StoredValue {
                 value: Bytes::copy_from_slice(value),
                 create_revision: operation.create_revision,
                 mod_revision: revision,

@@ -20,7 +20,7 @@ use crate::log::MARK;
 use crate::recovery::find_batch;
 use crate::segment::{newer, segment_name, segment_number, unreadable};
 use crate::snapshot::{snapshot_name, snapshot_revision};
-use crate::state::{Entry, State};
+use crate::state::{StoreState, StoredValue};
 
 /// What was found in a store.
 pub struct Salvaged {
@@ -54,7 +54,7 @@ pub fn salvage(disk: &dyn Disk, unproven: bool) -> Result<Salvaged> {
     let snapshot = names.iter().filter_map(|name| snapshot_revision(name)).max();
     let mut search = Search {
         disk,
-        state: State::empty(0),
+        state: StoreState::empty(0),
         lost: Vec::new(),
         taken: 0,
         gaps: Vec::new(),
@@ -65,7 +65,7 @@ pub fn salvage(disk: &dyn Disk, unproven: bool) -> Result<Salvaged> {
     if let Some(revision) = snapshot {
         search.snapshot(revision)?;
     }
-    let base = snapshot.unwrap_or(State::EMPTY);
+    let base = snapshot.unwrap_or(StoreState::EMPTY);
     search.state.revision = base;
     search.log(&segments, base, snapshot.is_some())?;
     let Search { mut state, lost, taken, newest, unproven, doubted, .. } = search;
@@ -76,7 +76,7 @@ pub fn salvage(disk: &dyn Disk, unproven: bool) -> Result<Salvaged> {
 
 struct Search<'a> {
     disk: &'a dyn Disk,
-    state: State,
+    state: StoreState,
     lost: Vec<Lost>,
     taken: u64,
     /// Ranges of keys (after, before) that the snapshot should tell of and does not: the log may.
@@ -304,10 +304,11 @@ impl Search<'_> {
     }
 
     /// Takes what stands in a place that does not hold, where that is wanted and makes sense.
-    fn doubt(&mut self, key: Bytes, entry: Option<Entry>, newest: Revision) {
+    fn doubt(&mut self, key: Bytes, entry: Option<StoredValue>, newest: Revision) {
         let Some(unproven) = &mut self.unproven else { return };
-        let sane =
-            |entry: &Entry| (1..=entry.mod_revision).contains(&entry.create_revision) && entry.mod_revision <= newest;
+        let sane = |entry: &StoredValue| {
+            (1..=entry.mod_revision).contains(&entry.create_revision) && entry.mod_revision <= newest
+        };
         if key.is_empty() || std::str::from_utf8(&key).is_err() || !entry.as_ref().is_none_or(sane) {
             return;
         }
@@ -318,10 +319,10 @@ impl Search<'_> {
 }
 
 /// What a key holds after an operation.
-fn entry_of(operation: &Operation<'_>, revision: Revision) -> Option<Entry> {
+fn entry_of(operation: &Operation<'_>, revision: Revision) -> Option<StoredValue> {
     let (create_revision, deadline) = (operation.create_revision, operation.deadline);
     let value = Bytes::copy_from_slice(operation.value?);
-    Some(Entry { value, create_revision, mod_revision: revision, deadline })
+    Some(StoredValue { value, create_revision, mod_revision: revision, deadline })
 }
 
 /// How a segment is walked over.
@@ -350,7 +351,7 @@ fn text(key: &[u8]) -> String {
 }
 
 /// The entries of a block, as far as they can be read.
-fn entries_of(payload: &[u8], count: u32) -> Vec<(Bytes, Entry)> {
+fn entries_of(payload: &[u8], count: u32) -> Vec<(Bytes, StoredValue)> {
     let mut rest = payload;
     let mut entries = Vec::new();
     for _ in 0..count {
@@ -360,7 +361,7 @@ fn entries_of(payload: &[u8], count: u32) -> Vec<(Bytes, Entry)> {
             break;
         };
         let value = Bytes::copy_from_slice(value);
-        entries.push((Bytes::copy_from_slice(key), Entry { value, create_revision, mod_revision, deadline }));
+        entries.push((Bytes::copy_from_slice(key), StoredValue { value, create_revision, mod_revision, deadline }));
     }
     entries
 }

@@ -12,7 +12,7 @@ use crate::disk::{Disk, DiskFile};
 use crate::format::{BlockHeader, SnapshotEntry, SnapshotHeader};
 use crate::log::random;
 use crate::segment::{corrupt, newer, unreadable};
-use crate::state::{Entry, Index};
+use crate::state::{Index, StoredValue};
 
 /// The end of the names of files that are not finished.
 pub const UNFINISHED: &str = ".tmp";
@@ -89,6 +89,32 @@ impl SnapshotWriter {
         Ok(Self { file, salt: random(), end, synced: 0, block: Vec::new(), count: 0, entries: 0 })
     }
 
+    /// Goes on with one that was left unfinished, behind the last block that holds; hands over what is there.
+    pub fn resume(
+        disk: &dyn Disk,
+        name: &str,
+        salt: u64,
+        mut take: impl FnMut(&SnapshotEntry<'_>),
+    ) -> io::Result<Self> {
+        let (file, mut end) = (disk.open(name)?, SnapshotHeader::SIZE as u64);
+        let (mut buffer, mut entries) = (Vec::new(), 0);
+        while let Some(block) = next_block(&*file, salt, end, &mut buffer)? {
+            let mut rest = buffer.as_slice();
+            let held: Option<Vec<SnapshotEntry<'_>>> =
+                (0..block.count).map(|_| SnapshotEntry::decode(&mut rest)).collect();
+            let Some(held) = held else { break };
+            held.iter().for_each(&mut take);
+            entries += u64::from(block.count);
+            end += BlockHeader::SIZE as u64 + u64::from(block.length);
+        }
+        file.truncate(end)?;
+        Ok(Self { file, salt, end, synced: 0, block: Vec::new(), count: 0, entries })
+    }
+
+    pub fn salt(&self) -> u64 {
+        self.salt
+    }
+
     pub fn push(&mut self, entry: &SnapshotEntry<'_>) -> io::Result<()> {
         entry.encode(&mut self.block);
         self.count += 1;
@@ -122,8 +148,18 @@ impl SnapshotWriter {
     }
 }
 
+/// Reads the payload of the block at an offset; `None` where there is none that holds.
+fn next_block(file: &dyn DiskFile, salt: u64, offset: u64, payload: &mut Vec<u8>) -> io::Result<Option<BlockHeader>> {
+    let mut head = [0; BlockHeader::SIZE];
+    file.read_at(&mut head, offset)?;
+    let Some(block) = BlockHeader::decode(&head, salt, offset) else { return Ok(None) };
+    payload.resize(block.length as usize, 0);
+    let read = file.read_at(payload, offset + BlockHeader::SIZE as u64)?;
+    Ok((read == payload.len() && block.matches(payload, salt, offset)).then_some(block))
+}
+
 /// Reads a snapshot back, handing over its keys in order.
-pub fn read(disk: &dyn Disk, revision: Revision, mut take: impl FnMut(Bytes, Entry)) -> Result<SnapshotHeader> {
+pub fn read(disk: &dyn Disk, revision: Revision, mut take: impl FnMut(Bytes, StoredValue)) -> Result<SnapshotHeader> {
     let name = snapshot_name(revision);
     let io = |error: io::Error| unreadable(&name, &error);
     let file = disk.open(&name).map_err(io)?;
@@ -138,22 +174,15 @@ pub fn read(disk: &dyn Disk, revision: Revision, mut take: impl FnMut(Bytes, Ent
     let mut offset = SnapshotHeader::SIZE as u64;
     let mut left = header.entries;
     while offset < size {
-        let mut head = [0; BlockHeader::SIZE];
-        file.read_at(&mut head, offset).map_err(io)?;
-        let block = BlockHeader::decode(&head, header.salt, offset);
-        let block = block.ok_or_else(|| corrupt(&name, offset, "the header of a block does not hold"))?;
-        buffer.resize(block.length as usize, 0);
-        let read = file.read_at(&mut buffer, offset + BlockHeader::SIZE as u64).map_err(io)?;
-        if read != buffer.len() || !block.matches(&buffer, header.salt, offset) {
-            return Err(corrupt(&name, offset, "a block of the snapshot does not hold"));
-        }
+        let block = next_block(&*file, header.salt, offset, &mut buffer).map_err(io)?;
+        let block = block.ok_or_else(|| corrupt(&name, offset, "a block of the snapshot does not hold"))?;
         let mut rest = buffer.as_slice();
         for _ in 0..block.count {
             let entry = SnapshotEntry::decode(&mut rest);
             let entry = entry.ok_or_else(|| corrupt(&name, offset, "a block that makes no sense"))?;
             take(
                 Bytes::copy_from_slice(entry.key),
-                Entry {
+                StoredValue {
                     value: Bytes::copy_from_slice(entry.value),
                     create_revision: entry.create_revision,
                     mod_revision: entry.mod_revision,

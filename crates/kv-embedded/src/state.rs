@@ -12,7 +12,7 @@ use pawl_kv::{Change, Error, Event, Guard, KeyValue, RangeRequest, Revision};
 
 /// What the index holds for a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct StoredValue {
     pub value: Bytes,
     pub create_revision: Revision,
     pub mod_revision: Revision,
@@ -20,7 +20,7 @@ pub struct Entry {
     pub deadline: Option<u64>,
 }
 
-impl Entry {
+impl StoredValue {
     pub fn key_value(&self, key: &Bytes) -> KeyValue {
         KeyValue {
             key: key.clone(),
@@ -32,17 +32,17 @@ impl Entry {
 }
 
 /// All keys in order. A clone is a snapshot and costs one reference.
-pub type Index = OrdMap<Bytes, Entry>;
+pub type Index = OrdMap<Bytes, StoredValue>;
 
 /// The keys of a request from the present state, up to the limit and one more.
-pub fn select<'a>(index: &'a Index, request: &RangeRequest) -> impl Iterator<Item = (&'a Bytes, &'a Entry)> {
+pub fn select<'a>(index: &'a Index, request: &RangeRequest) -> impl Iterator<Item = (&'a Bytes, &'a StoredValue)> {
     let end = request.end.clone();
     index.range(request.start.clone()..).take_while(move |(key, _)| end.is_empty() || **key < end)
 }
 
 /// Everything that is visible at one moment.
 #[derive(Debug)]
-pub struct State {
+pub struct StoreState {
     pub index: Index,
     pub revision: Revision,
     /// History up to and including this revision is gone, except for the state right after it.
@@ -81,7 +81,7 @@ impl Refusal {
     }
 }
 
-impl State {
+impl StoreState {
     /// The revision of a store that nothing was ever written to: no write has it.
     pub const EMPTY: Revision = 1;
 
@@ -101,7 +101,7 @@ impl State {
     /// Whether a key of a guard is newer than it allows; only those that count are looked at. The window tells that from the
     /// few events since, however many keys there are; where it does not reach back so far, each key does.
     pub fn passed_by(&self, guard: &Guard, counts: impl Fn(&Bytes) -> bool) -> bool {
-        let is_newer = |key: &Bytes, entry: &Entry| entry.mod_revision > guard.through && counts(key);
+        let is_newer = |key: &Bytes, entry: &StoredValue| entry.mod_revision > guard.through && counts(key);
         if guard.through >= self.revision {
             return false;
         }
@@ -120,7 +120,7 @@ impl State {
     }
 
     /// Makes one write visible; tells what it replaced.
-    pub fn apply(&mut self, key: Bytes, entry: Option<Entry>) -> Option<Entry> {
+    pub fn apply(&mut self, key: Bytes, entry: Option<StoredValue>) -> Option<StoredValue> {
         let key_length = key.len();
         let replaced = match entry {
             Some(entry) => {

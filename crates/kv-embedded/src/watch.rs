@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use crate::Shared;
 use crate::history;
 use crate::keep::Pin;
-use crate::state::{State, cost};
+use crate::state::{StoreState, cost};
 
 /// Begins a watch of what happens after `after`.
 pub fn begin(
@@ -23,7 +23,7 @@ pub fn begin(
     prefix: Bytes,
     after: Revision,
 ) -> Result<Watch> {
-    let next = after.max(State::EMPTY) + 1;
+    let next = after.max(StoreState::EMPTY) + 1;
     let pin = {
         // Under one lock, so that compaction cannot pass between the look and the pin.
         let state = shared.state.read();

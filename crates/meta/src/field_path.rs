@@ -10,11 +10,11 @@ pub struct FieldPath(Option<Arc<Link>>);
 #[derive(Debug)]
 struct Link {
     parent: FieldPath,
-    step: Step,
+    step: PathStep,
 }
 
 #[derive(Debug)]
-enum Step {
+enum PathStep {
     Field(String),
     Index(usize),
     Key(String),
@@ -33,18 +33,18 @@ impl FieldPath {
 
     /// A field of the object at this place. A name with dots is printed as it is.
     pub fn child(&self, name: &str) -> Self {
-        self.then(Step::Field(name.to_owned()))
+        self.then(PathStep::Field(name.to_owned()))
     }
 
     pub fn index(&self, index: usize) -> Self {
-        self.then(Step::Index(index))
+        self.then(PathStep::Index(index))
     }
 
     pub fn key(&self, key: &str) -> Self {
-        self.then(Step::Key(key.to_owned()))
+        self.then(PathStep::Key(key.to_owned()))
     }
 
-    fn then(&self, step: Step) -> Self {
+    fn then(&self, step: PathStep) -> Self {
         Self(Some(Arc::new(Link { parent: self.clone(), step })))
     }
 }
@@ -59,10 +59,10 @@ impl fmt::Display for FieldPath {
         }
         for (depth, link) in links.iter().rev().enumerate() {
             match &link.step {
-                Step::Field(name) if depth == 0 => f.write_str(name)?,
-                Step::Field(name) => write!(f, ".{name}")?,
-                Step::Index(index) => write!(f, "[{index}]")?,
-                Step::Key(key) => write!(f, "[{key}]")?,
+                PathStep::Field(name) if depth == 0 => f.write_str(name)?,
+                PathStep::Field(name) => write!(f, ".{name}")?,
+                PathStep::Index(index) => write!(f, "[{index}]")?,
+                PathStep::Key(key) => write!(f, "[{key}]")?,
             }
         }
         Ok(())

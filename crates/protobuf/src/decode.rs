@@ -11,7 +11,7 @@ use pawl_schema::{Scalar, TypeRef, built};
 use serde_json::{Map, Number, Value};
 
 use crate::place::Place;
-use crate::table::{Content, Entry, Many, Message, MessageId, Shape, Slot, find};
+use crate::table::{Content, FieldSlot, Many, Message, MessageId, Shape, Slot, find};
 use crate::time::Moment;
 use crate::wire::{Payload, Reader};
 use crate::{Codec, Error, MAGIC, MAX_BYTES, open};
@@ -104,7 +104,7 @@ impl Walk<'_, '_> {
 
     fn field(
         &mut self,
-        entry: &Entry<'_>,
+        entry: &FieldSlot<'_>,
         payload: Payload<'_>,
         into: &mut Map<String, Value>,
         place: &Place<'_>,

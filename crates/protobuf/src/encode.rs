@@ -7,7 +7,7 @@ use pawl_schema::{Scalar, TypeRef};
 use serde_json::{Map, Value};
 
 use crate::place::Place;
-use crate::table::{Content, Entry, Many, MessageId, Shape, Slot};
+use crate::table::{Content, FieldSlot, Many, MessageId, Shape, Slot};
 use crate::time::Moment;
 use crate::wire::{FIXED64, VARINT, put_bytes, put_int, put_key, put_message, put_varint};
 use crate::{Codec, Error};
@@ -45,7 +45,7 @@ impl Codec<'_> {
     fn write_field(
         &self,
         number: u32,
-        entry: &Entry<'_>,
+        entry: &FieldSlot<'_>,
         value: Option<&Value>,
         out: &mut Vec<u8>,
         place: &Place<'_>,

@@ -8,30 +8,30 @@ use crate::{Error, MAX_DEPTH};
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'p> {
     parent: Option<&'p Place<'p>>,
-    step: Step<'p>,
+    step: PathStep<'p>,
     /// How many messages are around the value.
     depth: usize,
 }
 
 #[derive(Clone, Copy)]
-enum Step<'p> {
+enum PathStep<'p> {
     Root,
     Name(&'p str),
     Index(usize),
 }
 
 impl Place<'static> {
-    pub(crate) const ROOT: Self = Self { parent: None, step: Step::Root, depth: 0 };
+    pub(crate) const ROOT: Self = Self { parent: None, step: PathStep::Root, depth: 0 };
 }
 
 impl<'p> Place<'p> {
     /// The place of a field, or of an entry of a map.
     pub(crate) fn name(&'p self, name: &'p str) -> Self {
-        Self { parent: Some(self), step: Step::Name(name), depth: self.depth }
+        Self { parent: Some(self), step: PathStep::Name(name), depth: self.depth }
     }
 
     pub(crate) fn index(&'p self, index: usize) -> Self {
-        Self { parent: Some(self), step: Step::Index(index), depth: self.depth }
+        Self { parent: Some(self), step: PathStep::Index(index), depth: self.depth }
     }
 
     /// The same place inside of the message that stands there.
@@ -43,7 +43,7 @@ impl<'p> Place<'p> {
     }
 
     pub(crate) fn is_root(&self) -> bool {
-        matches!(self.step, Step::Root)
+        matches!(self.step, PathStep::Root)
     }
 
     pub(crate) fn value(&self, reason: impl Into<String>) -> Error {
@@ -62,10 +62,10 @@ impl fmt::Display for Place<'_> {
             parent.fmt(f)?;
         }
         match self.step {
-            Step::Root => Ok(()),
-            Step::Name(name) if self.parent.is_none_or(Place::is_root) => f.write_str(name),
-            Step::Name(name) => write!(f, ".{name}"),
-            Step::Index(index) => write!(f, "[{index}]"),
+            PathStep::Root => Ok(()),
+            PathStep::Name(name) if self.parent.is_none_or(Place::is_root) => f.write_str(name),
+            PathStep::Name(name) => write!(f, ".{name}"),
+            PathStep::Index(index) => write!(f, "[{index}]"),
         }
     }
 }

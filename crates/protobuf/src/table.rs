@@ -27,12 +27,12 @@ pub(crate) struct Slot<'s> {
 }
 
 pub(crate) enum Content<'s> {
-    Field(Entry<'s>),
+    Field(FieldSlot<'s>),
     /// An embedded struct: a message of its own, whose fields are fields of the same object.
     Embedded(Vec<Slot<'s>>),
 }
 
-pub(crate) struct Entry<'s> {
+pub(crate) struct FieldSlot<'s> {
     pub(crate) field: FieldRef<'s>,
     pub(crate) many: Many,
     pub(crate) shape: Shape,
@@ -172,7 +172,7 @@ impl<'s> Builder<'s> {
         let mut slots = Vec::with_capacity(object.fields().len());
         for field in object.fields().filter(|field| field.number > 0 && !is_type_meta(*field)) {
             if let Some((many, shape)) = self.place(field.of()) {
-                let entry = Entry { field, many, shape };
+                let entry = FieldSlot { field, many, shape };
                 insert(&mut slots, &field.inline, Slot { number: field.number, content: Content::Field(entry) });
             }
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use pawl_auth::rbac::{Index, Kind, Rule, covers};
 use pawl_auth::{Attributes, Authorizer, User};
 use pawl_registry::{
-    AddressRange, Change, Context, CreateRequest, Encoding, FieldValidation, PatchKind, PatchRequest, PortRange,
+    AddressRange, Context, CreateRequest, Encoding, FieldValidation, Mutation, PatchKind, PatchRequest, PortRange,
     Registry, Sent, Served, ServiceRanges, Settings, UpdateRequest, protobuf,
 };
 use pawl_schema::{Scalar, TypeKind, TypeRef, yaml};
@@ -213,7 +213,7 @@ impl Bench {
     async fn put(&self, plural: &str, object: &Value) {
         let served = self.served(plural);
         let body = object.to_string();
-        let change = Change::replace(Sent::json(body.as_bytes(), FieldValidation::Strict));
+        let change = Mutation::replace(Sent::json(body.as_bytes(), FieldValidation::Strict));
         let request = UpdateRequest::new(("n", "x"), "", change);
         let _ = self.registry.update(&self.cx, &served, request).await;
     }

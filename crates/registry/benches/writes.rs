@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use pawl_registry::{
-    AddressRange, Change, Context, CreateRequest, FieldValidation, PatchKind, PatchRequest, PortRange, Registry, Sent,
-    Served, ServiceRanges, Settings, UpdateRequest,
+    AddressRange, Context, CreateRequest, FieldValidation, Mutation, PatchKind, PatchRequest, PortRange, Registry,
+    Sent, Served, ServiceRanges, Settings, UpdateRequest,
 };
 use serde_json::{Map, Value, json};
 
@@ -108,7 +108,7 @@ impl Bench {
         let mut object = self.object.clone();
         object["metadata"]["labels"]["changed"] = json!("yes");
         let body = object.to_string();
-        let change = Change::replace(Sent::json(body.as_bytes(), validation));
+        let change = Mutation::replace(Sent::json(body.as_bytes(), validation));
         let request = UpdateRequest::new(("n", "x"), "", change);
         self.registry.update(&self.cx, &self.served, request).await.map_err(|status| status.message).unwrap();
     }

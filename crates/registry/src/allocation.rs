@@ -45,19 +45,19 @@ pub(crate) struct Reservations {
 
 /// A write that has begun and not ended.
 #[derive(Debug)]
-pub(crate) struct Attention {
+pub(crate) struct PendingWrite {
     interrupted: Arc<AtomicBool>,
     finished: bool,
 }
 
-impl Attention {
+impl PendingWrite {
     /// The write ended. One that failed in a way that leaves its outcome open counts as given up.
     pub(crate) fn ended<T>(mut self, result: &Result<T, Status>) {
         self.finished = result.as_ref().err().is_none_or(|status| status.code < 500);
     }
 }
 
-impl Drop for Attention {
+impl Drop for PendingWrite {
     fn drop(&mut self) {
         if !self.finished {
             self.interrupted.store(true, Ordering::Release);
@@ -200,7 +200,7 @@ impl Registry {
     }
 
     /// Ends a write: what was taken stays when it was done and goes when it was not; what it left goes when it was done.
-    pub(crate) async fn conclude(&self, held: Held, done: bool) {
+    pub(crate) async fn keep_or_release(&self, held: Held, done: bool) {
         self.release(if done { &held.plan.left } else { &held.plan.addresses }).await;
     }
 
@@ -264,9 +264,9 @@ impl Registry {
 
     /// Looks after the addresses of an object while it is written: when that is given up half way, they are put right
     /// when the next ones are given out.
-    pub(crate) fn attend(&self, served: &Served) -> Option<Attention> {
+    pub(crate) fn begin_write(&self, served: &Served) -> Option<PendingWrite> {
         let interrupted = &self.reservations.interrupted;
-        served.resource.facts.allocates.then(|| Attention { interrupted: Arc::clone(interrupted), finished: false })
+        served.resource.facts.allocates.then(|| PendingWrite { interrupted: Arc::clone(interrupted), finished: false })
     }
 
     async fn create_address(&self, address: &IpAddr, service: &Object) -> Result<(), Status> {

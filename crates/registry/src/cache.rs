@@ -16,7 +16,7 @@ use pawl_kv::Revision;
 use tokio::sync::watch;
 
 use crate::calls::Calls;
-use crate::entry::{Entry, Selection};
+use crate::entry::{CacheEntry, Selection};
 use crate::measuring::Tally;
 
 /// What a ring may hold before it forgets its oldest events.
@@ -28,22 +28,22 @@ pub const BATCH_EVENTS: usize = 256;
 pub const BATCH_BYTES: usize = 64 << 10;
 
 /// The current objects of a resource, ordered by key.
-pub type Objects = OrdMap<Arc<str>, Arc<Entry>>;
+pub type Objects = OrdMap<Arc<str>, Arc<CacheEntry>>;
 
 /// Something that happened to an object.
 #[derive(Debug)]
 pub struct Event {
     pub revision: Revision,
     /// The object now; for a deletion the last object, at the revision of the deletion.
-    pub entry: Arc<Entry>,
-    pub previous: Option<Arc<Entry>>,
+    pub entry: Arc<CacheEntry>,
+    pub previous: Option<Arc<CacheEntry>>,
     pub deleted: bool,
     /// Whether both sides of it can be read.
     pub whole: bool,
 }
 
 impl Event {
-    pub fn new(revision: Revision, entry: Arc<Entry>, previous: Option<Arc<Entry>>, deleted: bool) -> Self {
+    pub fn new(revision: Revision, entry: Arc<CacheEntry>, previous: Option<Arc<CacheEntry>>, deleted: bool) -> Self {
         let whole =
             entry.readable().is_some() && previous.as_ref().is_none_or(|previous| previous.readable().is_some());
         Self { revision, entry, previous, deleted, whole }
@@ -55,7 +55,7 @@ impl Event {
 struct Turn {
     /// What is read at this revision or later shows them as they are now.
     revision: Revision,
-    entries: Vec<Arc<Entry>>,
+    entries: Vec<Arc<CacheEntry>>,
 }
 
 /// How many turns are remembered; who comes from before them cannot know whether they concern it.
@@ -65,7 +65,7 @@ const TURNS: usize = 64;
 pub struct Incoming<'k> {
     pub revision: Revision,
     pub key: &'k str,
-    pub entry: Option<Arc<Entry>>,
+    pub entry: Option<Arc<CacheEntry>>,
 }
 
 #[derive(Debug)]
@@ -109,7 +109,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    pub fn includes(&self, entry: &Entry) -> bool {
+    pub fn includes(&self, entry: &CacheEntry) -> bool {
         self.includes_key(&entry.key)
     }
 
@@ -124,7 +124,7 @@ impl Scope {
     }
 
     /// The objects of the scope in their order, from a key on.
-    pub fn select<'o>(&self, objects: &'o Objects, from: Bound<Arc<str>>) -> impl Iterator<Item = &'o Arc<Entry>> {
+    pub fn select<'o>(&self, objects: &'o Objects, from: Bound<Arc<str>>) -> impl Iterator<Item = &'o Arc<CacheEntry>> {
         let (prefix, single) = (self.prefix(), matches!(self, Self::Object { .. }));
         objects
             .range::<_, Arc<str>>((from, Bound::Unbounded))
@@ -161,7 +161,7 @@ pub struct View<'v> {
 }
 
 impl View<'_> {
-    pub fn shows(&self, entry: &Entry) -> bool {
+    pub fn shows(&self, entry: &CacheEntry) -> bool {
         self.scope.includes(entry) && self.selection.matches(entry, self.fields)
     }
 
@@ -175,7 +175,7 @@ impl View<'_> {
 #[derive(Debug)]
 pub enum Turned {
     Nothing,
-    Object(Arc<Entry>),
+    Object(Arc<CacheEntry>),
     /// It is too long ago to say.
     Unknown,
 }
@@ -290,7 +290,7 @@ impl Cache {
         true
     }
 
-    pub fn get(&self, key: &str) -> Option<Arc<Entry>> {
+    pub fn get(&self, key: &str) -> Option<Arc<CacheEntry>> {
         self.read().objects.get(key).cloned()
     }
 
@@ -364,9 +364,9 @@ impl Cache {
 
     /// Puts entries in the place of those of the same revision: keys changed, and what they open. What is known of before
     /// is forgotten; who looks on from there is told by [`Cache::turned`].
-    pub fn turn(&self, entries: Vec<Arc<Entry>>, revision: Revision) {
+    pub fn turn(&self, entries: Vec<Arc<CacheEntry>>, revision: Revision) {
         let mut inner = self.write();
-        let turned: Vec<Arc<Entry>> = entries.into_iter().filter(|entry| inner.put_again(entry)).collect();
+        let turned: Vec<Arc<CacheEntry>> = entries.into_iter().filter(|entry| inner.put_again(entry)).collect();
         if turned.is_empty() {
             return;
         }
@@ -514,12 +514,12 @@ impl Inner {
 
     /// Puts an entry in the place of one of the same revision. Says whether that changes what can be read; an entry that is
     /// there already has changed since another server was here.
-    fn put_again(&mut self, entry: &Arc<Entry>) -> bool {
+    fn put_again(&mut self, entry: &Arc<CacheEntry>) -> bool {
         let Some(present) = self.objects.get_mut(&entry.key).filter(|present| present.revision == entry.revision)
         else {
             return false;
         };
-        let value = |entry: &Entry| entry.readable().map(|readable| readable.value().clone());
+        let value = |entry: &CacheEntry| entry.readable().map(|readable| readable.value().clone());
         let same = !Arc::ptr_eq(present, entry) && present.readable().is_some() && value(present) == value(entry);
         *present = Arc::clone(entry);
         match entry.readable() {

@@ -10,7 +10,7 @@ use rand::Rng;
 use serde_json::json;
 
 use crate::pipeline::{Attempt, Pipeline};
-use crate::{Context, Entry, Registry, Served};
+use crate::{CacheEntry, Context, Registry, Served};
 
 /// An object that was decoded and defaulted, and the namespace of the URL.
 pub struct CreateRequest {
@@ -39,12 +39,14 @@ const ALLOCATIONS: usize = 20;
 
 impl Registry {
     /// Creates an object. A dry run does everything but the write.
-    pub async fn create(&self, cx: &Context, served: &Served, request: CreateRequest) -> Result<Arc<Entry>, Status> {
+    pub async fn create(
+        &self,
+        cx: &Context,
+        served: &Served,
+        request: CreateRequest,
+    ) -> Result<Arc<CacheEntry>, Status> {
         self.metrics.own_request(cx, "POST", served, "");
         let CreateRequest { namespace, object, tracked } = request;
-        if let Some(why) = served.resource.facts.refused.as_ref().filter(|_| !cx.is_own()) {
-            return Err(Status::not_implemented(why.as_str()));
-        }
         if served.resource.facts.closed.is_some() {
             return Err(closed(served));
         }
@@ -84,7 +86,7 @@ impl Registry {
     }
 
     /// Finishes the creation of an object. What it gets (addresses, ports) is given out anew where other servers were faster.
-    async fn finish_create(&self, pipeline: Pipeline<'_>) -> Result<Arc<Entry>, Status> {
+    async fn finish_create(&self, pipeline: Pipeline<'_>) -> Result<Arc<CacheEntry>, Status> {
         if !pipeline.served.resource.facts.allocates {
             return made(pipeline.finish().await?);
         }
@@ -98,8 +100,9 @@ impl Registry {
     }
 
     /// What was written at a revision: the cache has it already, unless somebody has written again since.
-    pub(crate) fn written(&self, served: &Served, key: &str, revision: u64, value: Plain) -> Arc<Entry> {
-        let cached = served.stored.cache.get(key).filter(|entry| entry.revision == revision);
+    pub(crate) fn written(&self, served: &Served, key: &str, revision: u64, value: Plain) -> Arc<CacheEntry> {
+        let is_it = |entry: &Arc<CacheEntry>| entry.revision == revision && entry.readable().is_some();
+        let cached = served.stored.cache.get(key).filter(is_it);
         cached.unwrap_or_else(|| Arc::new(served.stored.entry(key, revision, value)))
     }
 
@@ -133,7 +136,7 @@ impl Registry {
 }
 
 /// What was created. Nothing that could be faster stands in the way of what does not exist.
-fn made(attempt: Attempt) -> Result<Arc<Entry>, Status> {
+fn made(attempt: Attempt) -> Result<Arc<CacheEntry>, Status> {
     match attempt {
         Attempt::Done(entry) => Ok(entry),
         Attempt::Again(_) => Err(Status::internal("an object that does not exist was changed")),
@@ -165,7 +168,7 @@ pub(crate) fn closed(served: &Served) -> Status {
     Status::new(405, "MethodNotAllowed", why).with_details(details)
 }
 
-pub(crate) fn exists(served: &Served, existing: &Entry) -> Status {
+pub(crate) fn exists(served: &Served, existing: &CacheEntry) -> Status {
     let mut status = Status::already_exists(&served.group_resource, existing.name());
     if existing.readable().is_some_and(|r| r.object(existing.revision).is_deleting()) {
         status.message = format!("object is being deleted: {}", status.message);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pawl_admission::Operation;
-use pawl_deletion::{DeleteOptions, Deletion, Grace, Traits, Verdict};
+use pawl_deletion::{DeleteOptions, Deletion, DeletionVerdict, Grace, Traits};
 use pawl_kv::Expect;
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Cause, Details, Status, time};
@@ -13,7 +13,7 @@ use pawl_usage::Target;
 
 use crate::allocation::Held;
 use crate::storage::{Conditions, Put, Written};
-use crate::{Context, Entry, ListRequest, Page, Registry, Served};
+use crate::{CacheEntry, Context, ListRequest, Page, Registry, Served};
 
 pub struct DeleteRequest<'a> {
     pub namespace: &'a str,
@@ -24,9 +24,9 @@ pub struct DeleteRequest<'a> {
 /// How a deletion ended.
 pub enum Deleted {
     /// The object is gone; this is how it looked last.
-    Gone(Arc<Entry>),
+    Gone(Arc<CacheEntry>),
     /// The object stays until what holds it lets go.
-    Waiting(Arc<Entry>),
+    Waiting(Arc<CacheEntry>),
     /// The object is gone, and nobody could tell how it looked.
     Removed,
 }
@@ -89,16 +89,16 @@ impl Registry {
             let in_use = used.as_ref().and_then(|used| used.in_use.as_ref());
             let deletion = Deletion { in_use, ..self.deletion(served, request.options) };
             let judged = match pawl_deletion::judge(&deletion, old) {
-                Verdict::Refuse(status) => return Err(status),
-                Verdict::Underway => return Ok(Deleted::Waiting(entry)),
+                DeletionVerdict::Refuse(status) => return Err(status),
+                DeletionVerdict::Underway => return Ok(Deleted::Waiting(entry)),
                 // What is stored or shown again must be all of it.
-                Verdict::Mark(_) | Verdict::Remove { changed: true, .. } if !whole => {
+                DeletionVerdict::Mark(_) | DeletionVerdict::Remove { changed: true, .. } if !whole => {
                     whole = true;
                     current = Some(entry);
                     continue;
                 }
-                Verdict::Remove { object, changed } => Judged { object, changed, gone: true, was_deleting },
-                Verdict::Mark(mut object) => {
+                DeletionVerdict::Remove { object, changed } => Judged { object, changed, gone: true, was_deleting },
+                DeletionVerdict::Mark(mut object) => {
                     self.prepare_kind_deletion(served, &mut object);
                     if served.resource.facts.cleanup.is_some() {
                         keep_generation(&mut object, &entry);
@@ -156,10 +156,10 @@ impl Registry {
         &self,
         cx: &Context,
         served: &Served,
-        (key, entry): (&str, &Arc<Entry>),
+        (key, entry): (&str, &Arc<CacheEntry>),
         (options, conditions): (&DeleteOptions, Conditions),
         judged: Judged,
-    ) -> Result<Result<Deleted, Option<Arc<Entry>>>, Status> {
+    ) -> Result<Result<Deleted, Option<Arc<CacheEntry>>>, Status> {
         let Judged { object, changed, gone, was_deleting } = judged;
         let ended = |revision| {
             let entry = match changed {
@@ -265,7 +265,7 @@ fn decides_by_more_than_metadata(served: &Served) -> bool {
 }
 
 /// Of what goes in steps upstream notes the first one by itself: nothing counts it, and there is no grace.
-fn keep_generation(object: &mut Object, entry: &Entry) {
+fn keep_generation(object: &mut Object, entry: &CacheEntry) {
     let before = entry.readable().map(|readable| readable.head(entry.revision).generation());
     let metadata = metadata_mut(object);
     metadata.remove("deletionGracePeriodSeconds");

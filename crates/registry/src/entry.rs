@@ -23,17 +23,17 @@ use crate::wire::unpack;
 
 /// An object in the cache.
 #[derive(Debug)]
-pub struct Entry {
+pub struct CacheEntry {
     /// `namespace/name`, or the name of a cluster-scoped object.
     pub key: Arc<str>,
     /// The revision that wrote it: its resourceVersion.
     pub revision: Revision,
-    pub state: State,
+    pub state: Readability,
 }
 
 /// Whether the stored value could be read.
 #[derive(Debug)]
-pub enum State {
+pub enum Readability {
     Readable(Readable),
     /// The value cannot be decrypted or decoded.
     Unreadable(Box<Unreadable>),
@@ -60,7 +60,7 @@ pub struct Readable {
     uses: Option<Arc<Uses>>,
 }
 
-impl Entry {
+impl CacheEntry {
     pub fn namespace(&self) -> &str {
         self.key.split_once('/').map_or("", |(namespace, _)| namespace)
     }
@@ -70,9 +70,9 @@ impl Entry {
     }
 
     /// The same object at another revision: what a deletion shows.
-    pub fn at(&self, revision: Revision) -> Entry {
+    pub fn at(&self, revision: Revision) -> CacheEntry {
         let state = match &self.state {
-            State::Readable(r) => State::Readable(Readable {
+            Readability::Readable(r) => Readability::Readable(Readable {
                 value: r.value.clone(),
                 meta_start: r.meta_start,
                 meta_end: r.meta_end,
@@ -82,23 +82,23 @@ impl Entry {
                 seal: r.seal.clone(),
                 uses: r.uses.clone(),
             }),
-            State::Unreadable(unreadable) => State::Unreadable(unreadable.clone()),
-            State::Away(closed) => State::Away(closed.clone()),
+            Readability::Unreadable(unreadable) => Readability::Unreadable(unreadable.clone()),
+            Readability::Away(closed) => Readability::Away(closed.clone()),
         };
-        Entry { key: Arc::clone(&self.key), revision, state }
+        CacheEntry { key: Arc::clone(&self.key), revision, state }
     }
 
     pub fn readable(&self) -> Option<&Readable> {
         match &self.state {
-            State::Readable(readable) => Some(readable),
-            State::Unreadable(_) | State::Away(_) => None,
+            Readability::Readable(readable) => Some(readable),
+            Readability::Unreadable(_) | Readability::Away(_) => None,
         }
     }
 
     pub fn unreadable(&self) -> Option<&Unreadable> {
         match &self.state {
-            State::Unreadable(unreadable) => Some(unreadable),
-            State::Readable(_) | State::Away(_) => None,
+            Readability::Unreadable(unreadable) => Some(unreadable),
+            Readability::Readable(_) | Readability::Away(_) => None,
         }
     }
 
@@ -318,7 +318,7 @@ impl Selection {
     }
 
     /// `select` are the names of the resource's selectable fields, in their order.
-    pub fn matches(&self, entry: &Entry, select: &[String]) -> bool {
+    pub fn matches(&self, entry: &CacheEntry, select: &[String]) -> bool {
         let Some(readable) = entry.readable() else {
             // What cannot be read may have any labels.
             return self.matches_name(entry);
@@ -340,7 +340,7 @@ impl Selection {
     }
 
     /// An object that cannot be read is known by its name only.
-    fn matches_name(&self, entry: &Entry) -> bool {
+    fn matches_name(&self, entry: &CacheEntry) -> bool {
         self.fields.requirements.iter().all(|r| match r.field.as_str() {
             "metadata.name" => (entry.name() == r.value) != r.negated,
             "metadata.namespace" => (entry.namespace() == r.value) != r.negated,

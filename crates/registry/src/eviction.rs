@@ -2,13 +2,13 @@
 
 mod budget;
 
-use pawl_deletion::{DeleteOptions, Preconditions, Verdict, judge};
+use pawl_deletion::{DeleteOptions, DeletionVerdict, Preconditions, judge};
 use pawl_meta::object::{Meta, Object};
 use pawl_meta::{Status, time};
 use serde_json::Value;
 
 use crate::rewrite::{remove_condition, set_true};
-use crate::{Change, Context, DeleteRequest, Registry, Served, UpdateRequest};
+use crate::{Context, DeleteRequest, Mutation, Registry, Served, UpdateRequest};
 
 /// The condition of a pod that is evicted, and its reason.
 const TARGET: &str = "DisruptionTarget";
@@ -101,7 +101,7 @@ impl Registry {
             let mut spent = found.clone();
             spent.insert("status".to_owned(), Value::Object(status));
             let place = (found.namespace(), budget.as_str());
-            let request = UpdateRequest::new(place, "status", Change::own(|_| Ok(spent.clone())));
+            let request = UpdateRequest::new(place, "status", Mutation::own(|_| Ok(spent.clone())));
             match self.update(&Context::own(), &budgets, request).await {
                 Err(status) if status.reason == "Conflict" => {}
                 result => return result.map(|_| Permission::Counted { budget }),
@@ -113,7 +113,7 @@ impl Registry {
     /// Gives back what was counted for a pod that stays. Whoever keeps the budget counts anew where this fails.
     async fn give_back(&self, namespace: &str, budget: &str, pod: &str) {
         let Some(budgets) = self.find("policy", "poddisruptionbudgets") else { return };
-        let change = Change::own(|found| {
+        let change = Mutation::own(|found| {
             let mut found = found.clone();
             budget::give_back(&mut found, pod);
             Ok(found)
@@ -147,7 +147,7 @@ impl Registry {
                 check(pods, &conditions, pod)?;
                 // What holds the pod by now keeps it as it is.
                 let unconditional = DeleteOptions { preconditions: Preconditions::default(), ..options.clone() };
-                if let Verdict::Refuse(status) = judge(&self.deletion(pods, &unconditional), pod.clone()) {
+                if let DeletionVerdict::Refuse(status) = judge(&self.deletion(pods, &unconditional), pod.clone()) {
                     return Err(status);
                 }
                 is_new = set_true(pod, TARGET, EVICTED, "Eviction API: evicting");

@@ -17,7 +17,7 @@ use pawl_seal::Sealed;
 use tokio::time::Instant;
 
 use crate::cache::{Incoming, Objects};
-use crate::entry::State;
+use crate::entry::Readability;
 use crate::storage::{Storage, after};
 use crate::table::{ROOT, Stored, Table};
 use crate::turning::TURNS;
@@ -261,7 +261,7 @@ impl Storage {
             let Some((stored, key)) = place(table, event) else { continue };
             let entry =
                 event.value.clone().map(|value| Arc::new(stored.open(key, event.revision, Sealed::stored(value))));
-            if entry.as_ref().is_some_and(|entry| matches!(entry.state, State::Away(_))) {
+            if entry.as_ref().is_some_and(|entry| matches!(entry.state, Readability::Away(_))) {
                 self.turning.ask();
             }
             let incoming = Incoming { revision: event.revision, key, entry };

@@ -14,7 +14,7 @@ use pawl_kv::Error;
 use pawl_seal::{Mark, Sealed, Seals, Touched};
 
 use crate::Registry;
-use crate::entry::{Entry, State};
+use crate::entry::{CacheEntry, Readability};
 use crate::storage::Storage;
 use crate::table::{Stored, Table};
 use crate::turning::Turned;
@@ -130,7 +130,7 @@ impl Registry {
             .filter_map(|stored| {
                 let closed = stored.cache.closed();
                 let away = closed.values().find_map(|entry| match &entry.state {
-                    State::Away(closed) => Some(closed.away.to_string()),
+                    Readability::Away(closed) => Some(closed.away.to_string()),
                     _ => None,
                 });
                 Some((stored.group_resource.to_string(), away?))
@@ -155,13 +155,13 @@ async fn answered(table: &Table) -> Vec<Turned> {
     let resources = table.stored().filter(|stored| stored.transform.is_some()).map(|stored| async move {
         let closed = stored.cache.closed();
         let waiting = closed.values().filter_map(|entry| match &entry.state {
-            State::Away(closed) => Some((Arc::clone(entry), closed.value.clone())),
+            Readability::Away(closed) => Some((Arc::clone(entry), closed.value.clone())),
             _ => None,
         });
         let opened = waiting.map(|(entry, value)| async move {
             let now = stored.open_asking(&entry.key, entry.revision, value).await;
             tokio::task::yield_now().await;
-            (!matches!(now.state, State::Away(_))).then(|| Arc::new(now))
+            (!matches!(now.state, Readability::Away(_))).then(|| Arc::new(now))
         });
         let opened = futures::stream::iter(opened.collect::<Vec<_>>()).buffer_unordered(AT_ONCE);
         (Arc::clone(stored), opened.filter_map(std::future::ready).collect::<Vec<_>>().await)
@@ -194,22 +194,22 @@ async fn reopened(
     Ok(turned)
 }
 
-fn is_concerned(entry: &Entry, touched: &Touched) -> bool {
+fn is_concerned(entry: &CacheEntry, touched: &Touched) -> bool {
     match &entry.state {
-        State::Readable(readable) => touched.closes(readable.seal()),
-        State::Unreadable(unreadable) => {
+        Readability::Readable(readable) => touched.closes(readable.seal()),
+        Readability::Unreadable(unreadable) => {
             touched.may_open(&unreadable.value) || unreadable.seal.as_ref().is_some_and(|seal| touched.closes(seal))
         }
-        State::Away(_) => false,
+        Readability::Away(_) => false,
     }
 }
 
 /// Opens one value; `None` when nothing is new about it.
-async fn reopen(storage: &Storage, stored: &Stored, entry: &Entry) -> Result<Option<Arc<Entry>>, Error> {
+async fn reopen(storage: &Storage, stored: &Stored, entry: &CacheEntry) -> Result<Option<Arc<CacheEntry>>, Error> {
     let value = match &entry.state {
-        State::Unreadable(unreadable) => unreadable.value.clone(),
-        State::Away(closed) => closed.value.clone(),
-        State::Readable(_) => {
+        Readability::Unreadable(unreadable) => unreadable.value.clone(),
+        Readability::Away(closed) => closed.value.clone(),
+        Readability::Readable(_) => {
             let held = storage.kv().get(Bytes::from(stored.full_key(&entry.key))).await?;
             match held.filter(|held| held.mod_revision == entry.revision) {
                 Some(held) => Sealed::stored(held.value),
@@ -221,8 +221,10 @@ async fn reopen(storage: &Storage, stored: &Stored, entry: &Entry) -> Result<Opt
     let now = stored.open(&entry.key, entry.revision, value);
     let same = match (&entry.state, &now.state) {
         // Nothing is known to be lost.
-        (State::Readable(_), State::Away(_)) => true,
-        (State::Unreadable(before), State::Unreadable(now)) => before.reason == now.reason && before.why == now.why,
+        (Readability::Readable(_), Readability::Away(_)) => true,
+        (Readability::Unreadable(before), Readability::Unreadable(now)) => {
+            before.reason == now.reason && before.why == now.why
+        }
         _ => false,
     };
     Ok((!same).then(|| Arc::new(now)))

@@ -3,49 +3,62 @@
 //! Owns the watch cache, the table of resources and the retry loop of the compare-and-swap: on a conflict every stage of a
 //! write runs again on what is there now. It knows nothing of HTTP; errors are [`pawl_meta::Status`].
 
+// What is served, and how its objects look.
+mod forms;
+mod messages;
+mod table;
+mod wire;
+
+// A request on its way in: who asks, and what was sent.
+mod context;
+mod decoding;
+mod stated;
+
+// A write: the verbs, the stages between them, and what a write takes beside its object.
 mod allocation;
 mod binding;
-mod cache;
-mod calls;
-mod context;
 mod create;
-mod decoding;
 mod delete;
-mod entry;
 mod eviction;
-mod feeding;
-mod following;
-mod forms;
-mod history;
-mod joining;
-mod keys;
-mod listing;
-mod measuring;
-mod messages;
 mod metadata;
-mod opening;
-mod past;
 mod patch;
 mod pipeline;
+mod rewrite;
+mod scale;
+mod stages;
+mod update;
+
+// The store, and what keeps the caches up to date.
+mod feeding;
+mod joining;
+mod resealing;
+mod saving;
+mod storage;
+
+// The watch cache, and who reads it.
+mod bookmarks;
+mod cache;
+mod calls;
+mod continue_token;
+mod entry;
+mod following;
+mod history;
+mod list;
+mod measuring;
+mod past;
+mod rendering;
+mod texts;
+mod watch;
+
+// What cannot be read, and who uses what.
+mod keys;
+mod opening;
 mod quarantine;
 mod removing;
-mod rendering;
-mod resealing;
-mod rewrite;
-mod saving;
-mod scale;
 mod showing;
-mod stages;
-mod stated;
-mod storage;
-mod table;
-mod texts;
 mod turning;
 mod unreadable;
-mod update;
 mod usage;
-mod watching;
-mod wire;
 
 use std::sync::Arc;
 
@@ -56,7 +69,7 @@ use pawl_kv::{Kv, Revision};
 use pawl_meta::Status;
 use pawl_meta::object::Object;
 use pawl_seal::Seals;
-use tokio::sync::watch;
+use tokio::sync::watch as signal;
 
 pub use allocation::{AddressRange, PortRange, ServiceRanges};
 pub use cache::{Cache, Scope};
@@ -65,10 +78,10 @@ pub use create::CreateRequest;
 pub use decoding::{ApiKind, BodyError, Encoding, FieldValidation, Opened, Sent, open as open_body};
 use delete::Deleters;
 pub use delete::{DeleteRequest, Deleted};
-pub use entry::{Entry, Readable, Selection, State, encode};
+pub use entry::{CacheEntry, Readability, Readable, Selection, encode};
 pub use feeding::Interruption;
-pub use following::{Change as Followed, Follower, Lag};
-pub use listing::{ListAt, ListRequest, Page};
+pub use following::{Followed, Follower, Lag};
+pub use list::{ListAt, ListRequest, Page};
 pub use measuring::Metrics;
 pub use messages::Messages;
 pub use metadata::validate_embedded;
@@ -83,9 +96,9 @@ pub use showing::{GROUP, QUARANTINED, UNREADABLE};
 pub use storage::Storage;
 pub use table::{ROOT, Served, Stored, Table};
 pub use unreadable::{Closed, Reason, Unreadable};
-pub use update::{Change, UpdateRequest, Updated};
+pub use update::{Mutation, UpdateRequest, Updated};
 pub use usage::{Usage, UsageNews, UserShown, UsersShown};
-pub use watching::{WatchItem, WatchRequest, WatchStart, Watcher};
+pub use watch::{WatchItem, WatchRequest, WatchStart, Watcher};
 pub use wire::{api_columns, api_type, message, protobuf, set_defaults, type_of, validate};
 
 /// What the registry is told once, at start.
@@ -117,7 +130,7 @@ impl Settings {
 pub struct Registry {
     storage: Arc<Storage>,
     table: ArcSwap<Table>,
-    table_changes: watch::Sender<()>,
+    table_changes: signal::Sender<()>,
     settings: Settings,
     reservations: allocation::Reservations,
     deleters: Deleters,
@@ -144,7 +157,7 @@ impl Registry {
         let revision = storage.load(&table).await?;
         keys::begin(&storage, &table).await?;
         let table = ArcSwap::from_pointee(table);
-        let table_changes = watch::Sender::new(());
+        let table_changes = signal::Sender::new(());
         let reservations = allocation::Reservations::default();
         let deleters = Deleters::default();
         let joining = tokio::sync::Mutex::default();
@@ -173,7 +186,7 @@ impl Registry {
     }
 
     /// A receiver that changes when resources come or go.
-    pub fn table_changes(&self) -> watch::Receiver<()> {
+    pub fn table_changes(&self) -> signal::Receiver<()> {
         self.table_changes.subscribe()
     }
 
@@ -196,6 +209,11 @@ impl Registry {
         &self.storage
     }
 
+    /// Why the store refuses writes, while it does.
+    pub fn store_health(&self) -> pawl_kv::Result<()> {
+        self.storage.kv().health()
+    }
+
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
@@ -216,7 +234,7 @@ impl Registry {
         namespace: &str,
         name: &str,
         at_least: Option<Revision>,
-    ) -> Result<Arc<Entry>, Status> {
+    ) -> Result<Arc<CacheEntry>, Status> {
         match at_least {
             None => {
                 self.storage.catch_up_for(&served.stored).await?;
@@ -233,7 +251,7 @@ impl Registry {
     pub async fn list(&self, served: &Served, request: &ListRequest) -> Result<Page, Status> {
         let selection = served.stored_selection(request.selection.clone());
         let request = ListRequest { selection, ..request.clone() };
-        listing::list(&self.storage, &served.stored, &request).await
+        list::list(&self.storage, &served.stored, &request).await
     }
 
     pub async fn watch(&self, served: &Served, mut request: WatchRequest) -> Result<Watcher, Status> {

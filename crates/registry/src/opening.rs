@@ -8,7 +8,7 @@ use pawl_kv::Revision;
 use pawl_meta::Status;
 use pawl_seal::{Away, Opened, Opening, Plain, Seal, SealError, Sealed};
 
-use crate::entry::{Entry, Readable, State};
+use crate::entry::{CacheEntry, Readability, Readable};
 use crate::table::Stored;
 use crate::unreadable::{self, Closed, Unreadable};
 
@@ -23,22 +23,25 @@ impl Stored {
     }
 
     /// The entry of a stored value. Never waits: where a key service has to be asked first, its value is away until then.
-    pub fn open(&self, key: &str, revision: Revision, value: Sealed) -> Entry {
+    pub fn open(&self, key: &str, revision: Revision, value: Sealed) -> CacheEntry {
         let state = match &self.transform {
             None => self.read(value.clone(), Plain::new(value.into_bytes()), None),
             Some(transform) => match transform.open(&self.full_key(key), value.clone()) {
                 Opening::Done(opened) => self.opened(value, opened),
                 Opening::Asking(asking) => {
                     let message = "it has been asked for the key of this value".to_owned();
-                    State::Away(Box::new(Closed { away: Away { provider: asking.provider().into(), message }, value }))
+                    Readability::Away(Box::new(Closed {
+                        away: Away { provider: asking.provider().into(), message },
+                        value,
+                    }))
                 }
             },
         };
-        Entry { key: key.into(), revision, state }
+        CacheEntry { key: key.into(), revision, state }
     }
 
     /// The entry of a stored value, once whoever has its key has answered.
-    pub async fn open_asking(&self, key: &str, revision: Revision, value: Sealed) -> Entry {
+    pub async fn open_asking(&self, key: &str, revision: Revision, value: Sealed) -> CacheEntry {
         let state = match &self.transform {
             None => return self.open(key, revision, value),
             Some(transform) => {
@@ -46,13 +49,13 @@ impl Stored {
                 self.opened(value, opened)
             }
         };
-        Entry { key: key.into(), revision, state }
+        CacheEntry { key: key.into(), revision, state }
     }
 
     /// The entry of a value that is not out of the store: how an object would look.
-    pub fn entry(&self, key: &str, revision: Revision, plain: Plain) -> Entry {
+    pub fn entry(&self, key: &str, revision: Revision, plain: Plain) -> CacheEntry {
         let state = self.read(Sealed::stored(plain.clone().into_bytes()), plain, None);
-        Entry { key: key.into(), revision, state }
+        CacheEntry { key: key.into(), revision, state }
     }
 
     /// Whether a value would be sealed otherwise today, so that it is worth writing again.
@@ -60,26 +63,26 @@ impl Stored {
         self.transform.as_ref().is_some_and(|transform| transform.is_stale(readable.seal()))
     }
 
-    fn opened(&self, value: Sealed, opened: Opened) -> State {
+    fn opened(&self, value: Sealed, opened: Opened) -> Readability {
         match opened {
             Opened::Plain { bytes, seal, .. } => {
                 let seal = (!Arc::ptr_eq(&seal, Seal::none())).then_some(seal);
                 self.read(value, bytes, seal)
             }
-            Opened::Unreadable(why) => State::Unreadable(Box::new(Unreadable::sealed(value, why))),
-            Opened::Away(away) => State::Away(Box::new(Closed { away, value })),
+            Opened::Unreadable(why) => Readability::Unreadable(Box::new(Unreadable::sealed(value, why))),
+            Opened::Away(away) => Readability::Away(Box::new(Closed { away, value })),
         }
     }
 
     /// Whatever a value does to its reader, it does to this entry alone.
-    fn read(&self, value: Sealed, plain: Plain, seal: Option<Arc<Seal>>) -> State {
+    fn read(&self, value: Sealed, plain: Plain, seal: Option<Arc<Seal>>) -> Readability {
         let cut = || Readable::cut_user(plain, self.kind.as_deref(), &self.sources, self.user);
         let why = match catch_unwind(AssertUnwindSafe(cut)) {
-            Ok(Ok(readable)) => return State::Readable(readable.sealed_by(seal)),
+            Ok(Ok(readable)) => return Readability::Readable(readable.sealed_by(seal)),
             Ok(Err(why)) => why,
             Err(_) => "reading the value failed".to_owned(),
         };
-        State::Unreadable(Box::new(if seal.is_none() && value.as_slice().starts_with(b"k8s:enc:") {
+        Readability::Unreadable(Box::new(if seal.is_none() && value.as_slice().starts_with(b"k8s:enc:") {
             // Nothing was to be opened: this is how upstream says that it should have been.
             let message = "identity transformer tried to read encrypted data".to_owned();
             let header = pawl_seal::Header::of(value.as_slice());

@@ -14,7 +14,7 @@ use pawl_meta::object::{Meta, Object};
 use pawl_seal::Sealed;
 use serde_json::{Value, json};
 
-use crate::entry::Entry;
+use crate::entry::CacheEntry;
 use crate::storage::store_error;
 use crate::{Registry, Served};
 
@@ -184,7 +184,7 @@ impl Kept {
     }
 }
 
-fn moment(entry: &Entry, verb: &'static str) -> Moment {
+fn moment(entry: &CacheEntry, verb: &'static str) -> Moment {
     let object = entry.readable().map(|readable| readable.object(entry.revision));
     Moment { revision: entry.revision, verb, object }
 }

@@ -9,7 +9,7 @@ use pawl_schema::{DecodeError, Finding, ObjectRef, Type, decode_json, decode_val
 use serde_json::{Map, Value};
 
 use crate::decoding::{FieldValidation, in_order, report, warn};
-use crate::update::{Change, PatchChange, nameless};
+use crate::update::{Mutation, PatchChange, nameless};
 use crate::{Context, Registry, Served, UpdateRequest, Updated};
 
 /// The kinds of patches.
@@ -59,7 +59,7 @@ impl Registry {
             subresource: request.subresource,
             creates: apply && request.subresource.is_empty(),
             create_refused: request.create_refused.clone(),
-            change: Change::Patch(PatchChange { request: &request, patch, found }),
+            change: Mutation::Patch(PatchChange { request: &request, patch, found }),
         };
         self.update(cx, served, update).await
     }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use pawl_admission::{Attributes, Operation};
 use pawl_kinds::Mark;
 use pawl_kv::{Expect, Guard};
-use pawl_meta::object::{Meta, Object, metadata_mut};
+use pawl_meta::object::{Meta, Object, at, metadata_mut};
 use pawl_meta::{Errors, FieldPath, GroupKind, Status};
 
 use crate::allocation::Held;
@@ -17,7 +17,7 @@ use crate::create::{closed, exists, settle_namespace};
 use crate::delete::traits;
 use crate::storage::{Conditions, Put, Written};
 use crate::update::{bad_version, check_name, check_uid, modified};
-use crate::{Context, Entry, Readable, Registry, Served, metadata};
+use crate::{CacheEntry, Context, Readable, Registry, Served, metadata};
 
 /// A write on its way.
 #[derive(Clone)]
@@ -46,7 +46,7 @@ pub(crate) struct Pipeline<'a> {
 /// What a write finds.
 #[derive(Clone, Copy)]
 pub(crate) struct Present<'a> {
-    pub entry: &'a Arc<Entry>,
+    pub entry: &'a Arc<CacheEntry>,
     /// In the form in which it is judged.
     pub old: &'a Object,
     /// In the version of the request.
@@ -55,9 +55,9 @@ pub(crate) struct Present<'a> {
 
 /// How an attempt to write ended.
 pub(crate) enum Attempt {
-    Done(Arc<Entry>),
+    Done(Arc<CacheEntry>),
     /// Somebody was faster; this is what is there now.
-    Again(Option<Arc<Entry>>),
+    Again(Option<Arc<CacheEntry>>),
 }
 
 impl Pipeline<'_> {
@@ -188,9 +188,12 @@ impl Pipeline<'_> {
             }
             None => registry.validate_create(cx, served, new),
         };
-        match found.errors.is_empty() {
-            true => Ok(found.mark),
-            false => Err(registry.invalid(served, new.name(), &found.errors)),
+        if !found.errors.is_empty() {
+            return Err(registry.invalid(served, new.name(), &found.errors));
+        }
+        match &served.resource.facts.refused {
+            Some(refused) if at(new, &refused.when).is_some() => Err(Status::not_implemented(refused.why.as_str())),
+            _ => Ok(found.mark),
         }
     }
 
@@ -316,13 +319,13 @@ impl Registry {
         held: Held,
     ) -> Result<Written, Status> {
         let gone = put.is_none();
-        let Some(attention) = self.attend(served) else {
+        let Some(pending) = self.begin_write(served) else {
             return self.storage().write(&served.stored, key, conditions, put).await;
         };
         match self.settle(&held, object).await {
             Err(status) if status.reason == "AlreadyExists" && self.storage().kv().is_shared() => {
                 let now = served.stored.cache.get(key);
-                attention.ended(&Ok(()));
+                pending.ended(&Ok(()));
                 return Ok(Written::Conflict(now));
             }
             settled => settled?,
@@ -331,11 +334,11 @@ impl Registry {
         conditions.guards.extend(held.guard());
         let written = self.storage().write(&served.stored, key, conditions, put).await;
         let applied = matches!(written, Ok(Written::Applied(_)));
-        self.conclude(held, applied).await;
+        self.keep_or_release(held, applied).await;
         if applied && gone {
             self.release_all(served, object).await;
         }
-        attention.ended(&written);
+        pending.ended(&written);
         written
     }
 }

@@ -13,7 +13,7 @@ use pawl_seal::Plain;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::entry::{Entry, encode};
+use crate::entry::{CacheEntry, encode};
 use crate::showing::{self, GROUP, QUARANTINED, VERSION};
 use crate::storage::{Put, Written, store_error};
 use crate::table::Stored;
@@ -29,7 +29,7 @@ impl Registry {
         &self,
         cx: &Context,
         stored: &Stored,
-        entry: &Entry,
+        entry: &CacheEntry,
         unreadable: &Unreadable,
     ) -> Result<Option<String>, Status> {
         let ttl = self.settings.quarantine;
@@ -75,7 +75,7 @@ impl Registry {
     }
 
     /// Brings an object back to where it was, as it was stored.
-    pub async fn restore(&self, cx: &Context, name: &str) -> Result<Arc<Entry>, Status> {
+    pub async fn restore(&self, cx: &Context, name: &str) -> Result<Arc<CacheEntry>, Status> {
         let served = self.quarantine().ok_or_else(Status::no_such_resource)?;
         let entry = self.get(&served, "", name, None).await?;
         let object = entry.must_be_readable(&served.stored)?.object(entry.revision);
@@ -87,16 +87,17 @@ impl Registry {
         self.check_namespace(namespace).map_err(refused)?;
         let held = self.storage().kv().get(bytes_key(name)).await.map_err(|error| store_error(&error))?;
         let held = held.ok_or_else(|| refused("its bytes are not there any more".to_owned()))?;
-        if !cx.dry_run {
-            let key = Bytes::from(home.stored.full_key(&home.stored.key(namespace, original)));
-            let change = Change::Put { value: held.value, ttl: None };
-            let write = Write::new(key, Expect::Absent, change);
-            match self.storage().kv().write(write).await.map_err(|error| store_error(&error))? {
-                Outcome::Applied { .. } => self.let_go(name).await?,
-                Outcome::Conflict { .. } => {
-                    return Err(refused(format!("{resource} \"{original}\" is there already")));
-                }
-            }
+        let key = Bytes::from(home.stored.full_key(&home.stored.key(namespace, original)));
+        let taken = || refused(format!("{resource} \"{original}\" is there already"));
+        if cx.dry_run {
+            let there = self.storage().kv().get(key).await.map_err(|error| store_error(&error))?;
+            return there.map_or(Ok(entry), |_| Err(taken()));
+        }
+        let change = Change::Put { value: held.value, ttl: None };
+        let write = Write::new(key, Expect::Absent, change);
+        match self.storage().kv().write(write).await.map_err(|error| store_error(&error))? {
+            Outcome::Applied { .. } => self.let_go(name).await?,
+            Outcome::Conflict { .. } => return Err(taken()),
         }
         Ok(entry)
     }

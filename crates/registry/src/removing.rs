@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pawl_kv::Expect;
 use pawl_meta::{Errors, GroupKind, Status};
 
-use crate::entry::{Entry, State};
+use crate::entry::{CacheEntry, Readability};
 use crate::showing::{GROUP, QUARANTINED};
 use crate::storage::Written;
 use crate::unreadable::{self, Unreadable};
@@ -35,9 +35,9 @@ impl Registry {
         let found = served.stored.cache.get(&key).ok_or_else(|| only_for_unreadable(served, name))?;
         let now = self.read_again(served, &found).await;
         let unreadable = match &now.state {
-            State::Readable(_) => return Err(only_for_unreadable(served, name)),
-            State::Away(closed) => return Err(unreadable::away(&closed.away)),
-            State::Unreadable(unreadable) => unreadable,
+            Readability::Readable(_) => return Err(only_for_unreadable(served, name)),
+            Readability::Away(closed) => return Err(unreadable::away(&closed.away)),
+            Readability::Unreadable(unreadable) => unreadable,
         };
         self.warn_of_removal(cx, served, name);
         if cx.dry_run {
@@ -62,7 +62,7 @@ impl Registry {
     }
 
     /// The entry as it opens at this moment: the cache follows changes of keys a little later.
-    async fn read_again(&self, served: &Served, found: &Arc<Entry>) -> Arc<Entry> {
+    async fn read_again(&self, served: &Served, found: &Arc<CacheEntry>) -> Arc<CacheEntry> {
         match found.unreadable() {
             Some(Unreadable { value, .. }) => {
                 let (key, revision) = (&found.key, found.revision);

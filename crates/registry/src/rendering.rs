@@ -13,7 +13,7 @@ use pawl_seal::Plain;
 
 use crate::entry::{Readable, encode};
 use crate::texts::Texts;
-use crate::{Entry, Served};
+use crate::{CacheEntry, Served};
 
 /// Looks of one entry that are kept: as many versions as are read at a time, and the schema of before while it changes.
 const KEPT: usize = 4;
@@ -124,13 +124,13 @@ impl Served {
     }
 
     /// What is known of an entry that was valid.
-    pub(crate) fn mark_of(&self, entry: &Entry) -> Option<Mark> {
+    pub(crate) fn mark_of(&self, entry: &CacheEntry) -> Option<Mark> {
         self.renders()?;
         entry.readable()?.notes.mark()
     }
 
     /// Notes what whoever wrote an entry knows of it: that it is in form, and whether it is valid.
-    pub(crate) fn note(&self, entry: &Entry, object: &Object, mark: Option<Mark>) {
+    pub(crate) fn note(&self, entry: &CacheEntry, object: &Object, mark: Option<Mark>) {
         let (Some((forms, way)), Some(readable)) = (self.renders(), entry.readable()) else { return };
         // What was judged in another version is not what comes out of the store.
         if forms.stored() != self.api_version {

@@ -7,7 +7,7 @@ use pawl_kv::Expect;
 use pawl_meta::Status;
 use pawl_seal::Plain;
 
-use crate::entry::Entry;
+use crate::entry::CacheEntry;
 use crate::storage::{Put, Written, store_error};
 use crate::{Registry, Served};
 
@@ -33,8 +33,9 @@ impl Registry {
             let stored = &served.stored;
             done.unreadable += stored.cache.closed().len();
             let objects = stored.cache.objects();
-            let is_stale = |entry: &&Arc<Entry>| entry.readable().is_some_and(|readable| stored.is_stale(readable));
-            let stale: Vec<Arc<Entry>> = objects.values().filter(is_stale).cloned().collect();
+            let is_stale =
+                |entry: &&Arc<CacheEntry>| entry.readable().is_some_and(|readable| stored.is_stale(readable));
+            let stale: Vec<Arc<CacheEntry>> = objects.values().filter(is_stale).cloned().collect();
             let now = stale.len().min(most - done.rewritten);
             done.remaining += stale.len() - now;
             let writes = stale.into_iter().take(now).map(|entry| self.reseal_one(&served, entry));
@@ -52,7 +53,7 @@ impl Registry {
         self.storage().kv().compact(revision).await.map_err(|error| store_error(&error))
     }
 
-    async fn reseal_one(&self, served: &Served, entry: Arc<Entry>) -> Result<(), Status> {
+    async fn reseal_one(&self, served: &Served, entry: Arc<CacheEntry>) -> Result<(), Status> {
         let Some(readable) = entry.readable() else { return Ok(()) };
         let put = Put { value: Plain::new(readable.value().clone()), ttl: self.ttl(served) };
         match self.storage().write(&served.stored, &entry.key, Expect::Revision(entry.revision), Some(put)).await? {

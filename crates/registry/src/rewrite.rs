@@ -8,7 +8,7 @@ use pawl_meta::{Status, time};
 use serde_json::{Value, json};
 
 use crate::storage::{Put, Written};
-use crate::{Context, Entry, Registry, Served};
+use crate::{CacheEntry, Context, Registry, Served};
 
 /// A note is made again when somebody was faster.
 const ATTEMPTS: usize = 20;
@@ -22,7 +22,7 @@ impl Registry {
         namespace: &str,
         name: &str,
         change: &mut (dyn FnMut(&mut Object) -> Result<(), Status> + Send),
-    ) -> Result<Arc<Entry>, Status> {
+    ) -> Result<Arc<CacheEntry>, Status> {
         let resource = served.resource.group_resource();
         let key = served.stored.key(namespace, name);
         self.storage().catch_up().await?;

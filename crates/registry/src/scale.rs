@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::create::settle_namespace;
 use crate::metadata::validate_whole;
 use crate::patch::{PatchKind, apply_error, parse_intent, read_patch, report_patch};
-use crate::update::{Change, Place, check_name, precondition_failed};
+use crate::update::{Mutation, Place, check_name, precondition_failed};
 use crate::wire::api_type;
 use crate::{ApiKind, Context, FieldValidation, Registry, Sent, Served, UpdateRequest};
 
@@ -41,7 +41,7 @@ impl Registry {
         name: &str,
         change: ScaleChange<'_>,
     ) -> Result<Object, Status> {
-        let request = UpdateRequest::new((namespace, name), "scale", Change::Scale(change));
+        let request = UpdateRequest::new((namespace, name), "scale", Mutation::Scale(change));
         let updated = self.update(cx, served, request).await?;
         let entry = &updated.entry;
         let object = entry.readable().map(|r| served.judged_object(r, entry.revision)).unwrap_or_default();

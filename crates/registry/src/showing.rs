@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use pawl_kinds::print::Column;
 use pawl_kinds::{
-    Behaviour, Columns, Facts, Findings, Forms, MetadataCheck, MetadataPass, NameRule, Prepare, Resource, Subresource,
-    Write,
+    Behaviour, Columns, Findings, Forms, MetadataCheck, MetadataPass, NameRule, Prepare, Resource, ResourceFacts,
+    Subresource, Write,
 };
 use pawl_kv::Revision;
 use pawl_meta::object::Object;
@@ -18,7 +18,7 @@ use pawl_seal::Plain;
 use serde_json::{Value, json};
 
 use crate::cache::{Incoming, Objects};
-use crate::entry::{Entry, encode};
+use crate::entry::{CacheEntry, encode};
 use crate::storage::Storage;
 use crate::table::{Stored, Table};
 use crate::unreadable::Unreadable;
@@ -70,7 +70,7 @@ fn deeds() -> impl Iterator<Item = Resource> {
         ("snapshots", "Snapshot", "snapshot"),
     ];
     deeds.into_iter().map(|(plural, kind, singular)| {
-        let facts = Facts {
+        let facts = ResourceFacts {
             group: GROUP.to_owned(),
             version: VERSION.to_owned(),
             kind: kind.to_owned(),
@@ -78,7 +78,7 @@ fn deeds() -> impl Iterator<Item = Resource> {
             singular: singular.to_owned(),
             verbs: vec!["create".to_owned()],
             is_virtual: true,
-            ..Facts::default()
+            ..ResourceFacts::default()
         };
         Resource { facts, behaviour: Arc::new(Told::new(Type::any(kind), &[])) }
     })
@@ -92,7 +92,7 @@ fn resource(
     sub: Vec<Subresource>,
 ) -> Resource {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let facts = Facts {
+    let facts = ResourceFacts {
         group: GROUP.to_owned(),
         version: VERSION.to_owned(),
         kind: kind.to_owned(),
@@ -103,9 +103,10 @@ fn resource(
         name: NameRule::PathSegment,
         stored_as_json: true,
         sub,
-        ..Facts::default()
+        ..ResourceFacts::default()
     };
-    let place = [("Resource", "resource"), ("Namespace", "namespace"), ("Object", "name")];
+    let place =
+        [("Resource", "resource"), ("Namespace", "namespace"), ("Object", "name"), ("Revision", "resourceVersion")];
     let shown: Vec<_> = place.iter().chain(columns).copied().collect();
     let texts: Vec<&str> = PLACE.iter().chain(fields).copied().collect();
     Resource { facts, behaviour: Arc::new(Told::new(shape(kind, &texts), &shown)) }
@@ -201,7 +202,7 @@ pub(crate) fn name_of(stored: &Stored, key: &str) -> String {
 }
 
 /// Where an object is, as fields.
-pub(crate) fn place_of(stored: &Stored, entry: &Entry) -> Object {
+pub(crate) fn place_of(stored: &Stored, entry: &CacheEntry) -> Object {
     let namespace = if stored.namespaced { entry.namespace() } else { "" };
     let place = [
         ("resource", stored.group_resource.to_string()),
@@ -223,7 +224,7 @@ pub(crate) fn object(kind: &str, name: &str, created: &str, spec: Object) -> Obj
     }
 }
 
-fn told(stored: &Stored, entry: &Entry, unreadable: &Unreadable) -> (String, Object) {
+fn told(stored: &Stored, entry: &CacheEntry, unreadable: &Unreadable) -> (String, Object) {
     let name = name_of(stored, &entry.key);
     let since = unreadable.since.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let since = time::seconds(i64::try_from(since).unwrap_or(0));
@@ -256,8 +257,8 @@ impl Storage {
         }
         let (present, newest) = shown.cache.snapshot();
         let revision = revision.max(newest);
-        let value = |entry: &Entry| entry.readable().map(|readable| readable.value().clone());
-        let is_new = |entry: &&Arc<Entry>| present.get(&entry.key).and_then(|now| value(now)) != value(entry);
+        let value = |entry: &CacheEntry| entry.readable().map(|readable| readable.value().clone());
+        let is_new = |entry: &&Arc<CacheEntry>| present.get(&entry.key).and_then(|now| value(now)) != value(entry);
         let gone = present.keys().filter(|key| !wanted.contains_key(*key));
         let gone: Vec<Incoming<'_>> = gone.map(|key| Incoming { revision, key, entry: None }).collect();
         let new = wanted.values().filter(is_new);

@@ -10,7 +10,7 @@ use pawl_meta::{Cause, Details, Status};
 use pawl_seal::{Plain, Sealed};
 use tokio::sync::watch;
 
-use crate::entry::Entry;
+use crate::entry::CacheEntry;
 use crate::feeding::Trouble;
 use crate::history::History;
 use crate::table::Stored;
@@ -39,7 +39,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 pub enum Written {
     Applied(Revision),
     /// Somebody was faster; this is what is there now.
-    Conflict(Option<Arc<Entry>>),
+    Conflict(Option<Arc<CacheEntry>>),
 }
 
 impl Storage {
@@ -172,7 +172,7 @@ impl Storage {
     }
 
     /// The cache entry of what a key held: the one that the cache has, if it is the same.
-    pub fn entry_of(&self, stored: &Stored, key: &str, held: &KeyValue) -> Arc<Entry> {
+    pub fn entry_of(&self, stored: &Stored, key: &str, held: &KeyValue) -> Arc<CacheEntry> {
         let present = stored.cache.get(key).filter(|present| present.revision == held.mod_revision);
         present.unwrap_or_else(|| Arc::new(stored.open(key, held.mod_revision, Sealed::stored(held.value.clone()))))
     }

@@ -15,6 +15,7 @@ use crate::cache::Cache;
 use crate::decoding::Wanted;
 use crate::joining::Door;
 use crate::messages::Messages;
+use crate::unreadable::Reason;
 use crate::{past, showing};
 
 /// The root of all keys.
@@ -94,6 +95,21 @@ impl Stored {
     /// The key of an object below the prefix.
     pub fn key(&self, namespace: &str, name: &str) -> String {
         if self.namespaced { format!("{namespace}/{name}") } else { name.to_owned() }
+    }
+
+    /// How many bytes an object has as it is stored; `None` where there is none.
+    pub fn weight_of(&self, namespace: &str, name: &str) -> Option<usize> {
+        self.cache.get(&self.key(namespace, name)).map(|entry| entry.weight())
+    }
+
+    /// How many objects there are.
+    pub fn count(&self) -> usize {
+        self.cache.len()
+    }
+
+    /// Why some of them cannot be read, once for each.
+    pub fn unreadable(&self) -> Vec<Reason> {
+        self.cache.closed().values().filter_map(|entry| Some(entry.unreadable()?.reason)).collect()
     }
 
     pub fn full_key(&self, key: &str) -> String {
@@ -325,7 +341,7 @@ impl Table {
     }
 }
 
-fn sources(facts: &pawl_kinds::Facts) -> Vec<String> {
+fn sources(facts: &pawl_kinds::ResourceFacts) -> Vec<String> {
     facts.select.iter().map(|name| facts.select_from.get(name).unwrap_or(name).clone()).collect()
 }
 

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use pawl_kv::{Change, Error, Expect, Outcome, Revision, Write};
 use tokio::sync::Notify;
 
-use crate::entry::Entry;
+use crate::entry::CacheEntry;
 use crate::storage::Storage;
 use crate::table::{Stored, Table};
 
@@ -24,7 +24,7 @@ const NAMED: usize = 1000;
 const ALL: &str = "*";
 
 /// The entries of one resource that turn together.
-pub(crate) type Turned = (Arc<Stored>, Vec<Arc<Entry>>);
+pub(crate) type Turned = (Arc<Stored>, Vec<Arc<CacheEntry>>);
 
 /// What is about to turn.
 #[derive(Default)]
@@ -109,7 +109,7 @@ impl Storage {
             }
             let objects = stored.cache.objects();
             let is_named = |key: &str| named.is_some_and(|keys| keys.iter().any(|named| named == key || named == ALL));
-            let concerned = |entry: &&Arc<Entry>| closed.contains_key(&entry.key) || is_named(&entry.key);
+            let concerned = |entry: &&Arc<CacheEntry>| closed.contains_key(&entry.key) || is_named(&entry.key);
             let entries: Vec<_> = match named {
                 None => closed.values().cloned().collect(),
                 Some(_) => objects.values().filter(concerned).cloned().collect(),

@@ -10,7 +10,7 @@ use pawl_kv::Revision;
 use pawl_meta::{Cause, Details, Status};
 use pawl_seal::{Away, Seal, Sealed};
 
-use crate::entry::{Entry, Readable, State};
+use crate::entry::{CacheEntry, Readability, Readable};
 use crate::table::Stored;
 
 /// Why a value cannot be read.
@@ -103,13 +103,13 @@ const MOST: usize = 100;
 /// Clients are asked to try again after this many seconds.
 const RETRY_AFTER: u32 = 1;
 
-impl Entry {
+impl CacheEntry {
     /// The object, or the error that says why it cannot be read.
     pub(crate) fn must_be_readable(&self, stored: &Stored) -> Result<&Readable, Status> {
         match &self.state {
-            State::Readable(readable) => Ok(readable),
-            State::Unreadable(unreadable) => Err(of_one(stored, self, unreadable)),
-            State::Away(closed) => Err(away(&closed.away)),
+            Readability::Readable(readable) => Ok(readable),
+            Readability::Unreadable(unreadable) => Err(of_one(stored, self, unreadable)),
+            Readability::Away(closed) => Err(away(&closed.away)),
         }
     }
 }
@@ -121,30 +121,27 @@ pub(crate) fn away(away: &Away) -> Status {
 }
 
 /// One object was to be read.
-pub(crate) fn of_one(stored: &Stored, entry: &Entry, unreadable: &Unreadable) -> Status {
+pub(crate) fn of_one(stored: &Stored, entry: &CacheEntry, unreadable: &Unreadable) -> Status {
     let full_key = stored.full_key(&entry.key);
     let short = full_key.strip_prefix("/registry").unwrap_or(&full_key);
     let message = corrupt(short, &unreadable.message(entry.revision));
-    let cause = Cause {
-        reason: "UnexpectedServerResponse".to_owned(),
-        message: corrupt(&full_key, &unreadable.message(entry.revision)),
-        field: full_key.clone(),
-    };
+    let cause =
+        Cause { reason: "UnexpectedServerResponse".to_owned(), message: message.clone(), field: full_key.clone() };
     read_error(stored, format!("Internal error occurred: {message}"), full_key, vec![cause])
 }
 
 /// Many were to be read, all below a prefix: whatever cannot be is named, up to a number.
-pub(crate) fn of_many(stored: &Stored, prefix: &str, entries: &[Arc<Entry>]) -> Result<(), Status> {
+pub(crate) fn of_many(stored: &Stored, prefix: &str, entries: &[Arc<CacheEntry>]) -> Result<(), Status> {
     let mut bad = entries.iter().filter(|entry| entry.readable().is_none());
     let Some(first) = bad.next() else { return Ok(()) };
     let mut causes: Vec<Cause> = Vec::new();
     let mut follow = false;
     for entry in std::iter::once(first).chain(bad) {
         match &entry.state {
-            State::Readable(_) => {}
-            State::Away(closed) => return Err(away(&closed.away)),
-            State::Unreadable(_) if causes.len() == MOST => follow = true,
-            State::Unreadable(unreadable) => {
+            Readability::Readable(_) => {}
+            Readability::Away(closed) => return Err(away(&closed.away)),
+            Readability::Unreadable(_) if causes.len() == MOST => follow = true,
+            Readability::Unreadable(unreadable) => {
                 let field = stored.full_key(&entry.key);
                 let message = corrupt(&field, &unreadable.message(entry.revision));
                 causes.push(Cause { reason: "UnexpectedServerResponse".to_owned(), message, field });
@@ -165,17 +162,17 @@ pub(crate) fn of_many(stored: &Stored, prefix: &str, entries: &[Arc<Entry>]) -> 
 }
 
 /// What a watcher is told of an object that cannot be read any more, or that was removed while it could not.
-pub(crate) fn of_watched(stored: &Stored, entry: &Entry, deleted: bool) -> Status {
+pub(crate) fn of_watched(stored: &Stored, entry: &CacheEntry, deleted: bool) -> Status {
     match &entry.state {
-        State::Unreadable(unreadable) => {
+        Readability::Unreadable(unreadable) => {
             let mut status = of_one(stored, entry, unreadable);
             if deleted {
                 status.message = format!("corrupt object has been deleted - {}", unreadable.message(entry.revision));
             }
             status
         }
-        State::Away(closed) => away(&closed.away),
-        State::Readable(_) => Status::internal("the object can be read"),
+        Readability::Away(closed) => away(&closed.away),
+        Readability::Readable(_) => Status::internal("the object can be read"),
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::patch::Patch;
 use crate::pipeline::{Attempt, Pipeline, Present};
-use crate::{Context, CreateRequest, Entry, PatchRequest, Registry, ScaleChange, Sent, Served, scale};
+use crate::{CacheEntry, Context, CreateRequest, PatchRequest, Registry, ScaleChange, Sent, Served, scale};
 
 /// A change to an object.
 pub struct UpdateRequest<'a> {
@@ -23,20 +23,20 @@ pub struct UpdateRequest<'a> {
     /// Why the user may not create it, when that is so.
     pub create_refused: Option<Status>,
     /// What makes the new object from the present one; asked again after a conflict.
-    pub change: Change<'a>,
+    pub change: Mutation<'a>,
     /// What must hold beside, when it is written; who gives some decides by themselves whether to try again.
     pub guards: Vec<Guard>,
 }
 
 impl<'a> UpdateRequest<'a> {
     /// A change to an object that is there.
-    pub fn new((namespace, name): (&'a str, &'a str), subresource: &'a str, change: Change<'a>) -> Self {
+    pub fn new((namespace, name): (&'a str, &'a str), subresource: &'a str, change: Mutation<'a>) -> Self {
         Self { namespace, name, subresource, creates: false, create_refused: None, change, guards: Vec::new() }
     }
 }
 
 /// What becomes of an object.
-pub enum Change<'a> {
+pub enum Mutation<'a> {
     /// A client sends it whole. Who is asked again, because somebody was faster, reads the body again: that is rarer than a
     /// copy is cheap.
     Replace { sent: Sent<'a>, decoded: Option<Object> },
@@ -58,7 +58,7 @@ pub struct PatchChange<'a> {
     pub(crate) found: Vec<Finding>,
 }
 
-impl<'a> Change<'a> {
+impl<'a> Mutation<'a> {
     pub fn replace(sent: Sent<'a>) -> Self {
         Self::Replace { sent, decoded: None }
     }
@@ -99,7 +99,7 @@ impl<'a> Change<'a> {
 
 /// How an update ended.
 pub struct Updated {
-    pub entry: Arc<Entry>,
+    pub entry: Arc<CacheEntry>,
     pub created: bool,
 }
 
@@ -113,12 +113,9 @@ impl Registry {
         served: &Served,
         mut request: UpdateRequest<'_>,
     ) -> Result<Updated, Status> {
-        let verb = if matches!(request.change, Change::Patch(_)) { "PATCH" } else { "PUT" };
+        let verb = if matches!(request.change, Mutation::Patch(_)) { "PATCH" } else { "PUT" };
         self.metrics.own_request(cx, verb, served, request.subresource);
-        if let Some(why) = served.resource.facts.refused.as_ref().filter(|_| !cx.is_own()) {
-            return Err(Status::not_implemented(why.as_str()));
-        }
-        if let Change::Replace { sent, decoded } = &mut request.change {
+        if let Mutation::Replace { sent, decoded } = &mut request.change {
             // What cannot be read is told before what is not there.
             let object = self.decode(cx, served, *sent)?;
             check_name(&object, request.name)?;
@@ -164,7 +161,7 @@ impl Registry {
         let object = request.change.make(self, cx, served, None)?;
         check_name(&object, request.name)?;
         let tracked = request.change.is_tracked();
-        if matches!(request.change, Change::Replace { .. }) {
+        if matches!(request.change, Mutation::Replace { .. }) {
             // Conditions on what is not there.
             check_uid((cx, served, request.namespace), &object, &Object::new())?;
             match object.resource_version() {
@@ -187,7 +184,7 @@ impl Registry {
         &self,
         cx: &Context,
         served: &Served,
-        entry: &Arc<Entry>,
+        entry: &Arc<CacheEntry>,
         request: &mut UpdateRequest<'_>,
     ) -> Result<Attempt, Status> {
         let old = entry.must_be_readable(&served.stored)?.object(entry.revision);
@@ -201,9 +198,9 @@ impl Registry {
             name: request.name,
             subresource: request.subresource,
             tracked: request.change.is_tracked(),
-            replaces: matches!(request.change, Change::Replace { .. }) && request.subresource.is_empty(),
+            replaces: matches!(request.change, Mutation::Replace { .. }) && request.subresource.is_empty(),
             guards: &request.guards,
-            patches: matches!(request.change, Change::Patch(_)),
+            patches: matches!(request.change, Mutation::Patch(_)),
             present: Some(Present { entry, old: served.judged(&old, &shown), shown: &shown }),
             new,
         };

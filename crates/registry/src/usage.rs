@@ -15,7 +15,7 @@ use pawl_meta::object::Object;
 use pawl_usage::{Changed, Index, Protection, Target, Used, User, Who, references};
 use tokio::sync::Notify;
 
-use crate::entry::Entry;
+use crate::entry::CacheEntry;
 use crate::table::{ROOT, Stored, Table};
 use crate::{Context, Registry, Served};
 
@@ -149,7 +149,7 @@ impl Usage {
     }
 }
 
-fn see(index: &mut Index, user: User, entry: &Arc<Entry>, changed: &mut Vec<Changed>) {
+fn see(index: &mut Index, user: User, entry: &Arc<CacheEntry>, changed: &mut Vec<Changed>) {
     match entry.readable().and_then(|readable| readable.uses()) {
         Some(uses) => index.see(user, &entry.key, uses, changed),
         None => index.doubt(user, &entry.key, changed),

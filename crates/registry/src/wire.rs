@@ -13,7 +13,7 @@ use pawl_protobuf::{Codec, seal};
 use pawl_schema::TypeRef;
 use serde_json::Value;
 
-use crate::{Entry, Readable, Served};
+use crate::{CacheEntry, Readable, Served};
 
 fn kinds() -> &'static Kinds {
     pawl_kinds::kinds()
@@ -81,7 +81,7 @@ pub(crate) fn unpack(envelope: &[u8]) -> Result<Object, String> {
 
 impl Served {
     /// The object of an entry as answers show it: one that was never stored has no resourceVersion.
-    pub fn shown(&self, entry: &Entry, readable: &Readable) -> Object {
+    pub fn shown(&self, entry: &CacheEntry, readable: &Readable) -> Object {
         let mut object = self.object_of(readable, entry.revision);
         if entry.revision == 0 {
             pawl_meta::object::metadata_mut(&mut object).remove("resourceVersion");
@@ -91,7 +91,12 @@ impl Served {
 
     /// The object of an entry as a message of this version. Of the stored version it is kept for a while: a list that is
     /// read again, and an event that many watch, are encoded once.
-    pub fn message_of(&self, entry: &Entry, readable: &Readable, keep: bool) -> Result<Bytes, pawl_protobuf::Error> {
+    pub fn message_of(
+        &self,
+        entry: &CacheEntry,
+        readable: &Readable,
+        keep: bool,
+    ) -> Result<Bytes, pawl_protobuf::Error> {
         let encode = || {
             let mut raw = Vec::new();
             protobuf().encode(self.resource.object_type().as_ref(), &self.shown(entry, readable), &mut raw)?;

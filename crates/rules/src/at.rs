@@ -8,11 +8,11 @@ use pawl_meta::FieldPath;
 #[derive(Clone, Copy)]
 pub(super) struct At<'p> {
     outer: Option<&'p At<'p>>,
-    step: Step<'p>,
+    step: PathStep<'p>,
 }
 
 #[derive(Clone, Copy)]
-enum Step<'p> {
+enum PathStep<'p> {
     Root,
     /// A field, or several with dots between them.
     Field(&'p str),
@@ -21,28 +21,28 @@ enum Step<'p> {
 }
 
 impl<'p> At<'p> {
-    pub const ROOT: At<'static> = At { outer: None, step: Step::Root };
+    pub const ROOT: At<'static> = At { outer: None, step: PathStep::Root };
 
     pub fn field(&'p self, name: &'p str) -> At<'p> {
-        At { outer: Some(self), step: Step::Field(name) }
+        At { outer: Some(self), step: PathStep::Field(name) }
     }
 
     pub fn index(&'p self, index: usize) -> At<'p> {
-        At { outer: Some(self), step: Step::Index(index) }
+        At { outer: Some(self), step: PathStep::Index(index) }
     }
 
     pub fn key(&'p self, key: &'p str) -> At<'p> {
-        At { outer: Some(self), step: Step::Key(key) }
+        At { outer: Some(self), step: PathStep::Key(key) }
     }
 
     /// The same place as hooks want it.
     pub fn path(&self) -> FieldPath {
         let outer = self.outer.map(At::path).unwrap_or_default();
         match self.step {
-            Step::Root => outer,
-            Step::Field(name) => outer.child(name),
-            Step::Index(index) => outer.index(index),
-            Step::Key(key) => outer.key(key),
+            PathStep::Root => outer,
+            PathStep::Field(name) => outer.child(name),
+            PathStep::Index(index) => outer.index(index),
+            PathStep::Key(key) => outer.key(key),
         }
     }
 }
@@ -53,11 +53,13 @@ impl fmt::Display for At<'_> {
             outer.fmt(f)?;
         }
         match self.step {
-            Step::Root => Ok(()),
-            Step::Field(name) if self.outer.is_none_or(|outer| matches!(outer.step, Step::Root)) => f.write_str(name),
-            Step::Field(name) => write!(f, ".{name}"),
-            Step::Index(index) => write!(f, "[{index}]"),
-            Step::Key(key) => write!(f, "[{key}]"),
+            PathStep::Root => Ok(()),
+            PathStep::Field(name) if self.outer.is_none_or(|outer| matches!(outer.step, PathStep::Root)) => {
+                f.write_str(name)
+            }
+            PathStep::Field(name) => write!(f, ".{name}"),
+            PathStep::Index(index) => write!(f, "[{index}]"),
+            PathStep::Key(key) => write!(f, "[{key}]"),
         }
     }
 }

@@ -113,7 +113,10 @@ impl Compiler {
         let lines = self.blocks.kinds.get(name).cloned().unwrap_or_default();
         let is_sub = name.contains('/');
         let form = lines.iter().find_map(|line| line.strip_prefix("form ")).unwrap_or(type_name);
-        let of = self.schema.named(form).unwrap_or(own);
+        let of = self.schema.named(form).unwrap_or_else(|| {
+            self.errors.push(format!("kind {name}: no such type {form}"));
+            own
+        });
         let mut kind = KindRules {
             of,
             status: &[],

@@ -7,7 +7,7 @@ use super::Rules;
 use super::condition::{Condition, Scene};
 use super::hooks::FillHook;
 use super::kind::{Given, KindRules};
-use super::place::{Place, Step};
+use super::place::{PathStep, Place};
 use super::plan::Shape;
 
 pub(super) type FillId = usize;
@@ -168,16 +168,20 @@ pub(super) fn remove(object: &mut Map<String, Value>, place: &Place) {
     }
 }
 
-fn name(step: &Step) -> Option<&'static str> {
+fn name(step: &PathStep) -> Option<&'static str> {
     match step {
-        Step::Field { name, .. } | Step::Key(name) => Some(name),
-        Step::Each => None,
+        PathStep::Field { name, .. } | PathStep::Key(name) => Some(name),
+        PathStep::Each => None,
     }
 }
 
-fn parent<'o>(object: &'o mut Map<String, Value>, steps: &[Step], make: bool) -> Option<&'o mut Map<String, Value>> {
+fn parent<'o>(
+    object: &'o mut Map<String, Value>,
+    steps: &[PathStep],
+    make: bool,
+) -> Option<&'o mut Map<String, Value>> {
     let Some((step, rest)) = steps.split_first() else { return Some(object) };
-    let pointer = matches!(step, Step::Field { pointer: true, .. });
+    let pointer = matches!(step, PathStep::Field { pointer: true, .. });
     let name = name(step)?;
     let absent = object.get(name).is_none_or(Value::is_null);
     if absent {

@@ -15,7 +15,7 @@ pub(super) static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
 pub(super) struct Place {
     /// As it is written.
     pub text: &'static str,
-    pub steps: Box<[Step]>,
+    pub steps: Box<[PathStep]>,
     /// Whether what stands there is behind a pointer: a zero value is then a value.
     pub pointer: bool,
     /// The type of what stands there.
@@ -28,7 +28,7 @@ pub(super) struct Place {
 /// Is shown a value, what stood there before, and where that is.
 pub(super) type Visitor<'f, 'v> = dyn FnMut(Option<&'v Value>, Option<&'v Value>, &At<'_>) + 'f;
 
-pub(super) enum Step {
+pub(super) enum PathStep {
     Field {
         name: &'static str,
         pointer: bool,
@@ -51,11 +51,11 @@ impl Place {
                 match (of.kind(), key) {
                     (TypeKind::List(item), "") => {
                         of = item;
-                        steps.push(Step::Each);
+                        steps.push(PathStep::Each);
                     }
                     (TypeKind::Map(value), key) if !key.is_empty() => {
                         of = value;
-                        steps.push(Step::Key(key));
+                        steps.push(PathStep::Key(key));
                     }
                     _ => return Err(wrong()),
                 }
@@ -67,7 +67,7 @@ impl Place {
             let (name, after) = rest.split_at(end);
             let field = of.object().and_then(|object| object.field(name)).ok_or_else(wrong)?;
             (of, pointer) = (field.of(), field.pointer);
-            steps.push(Step::Field { name, pointer });
+            steps.push(PathStep::Field { name, pointer });
             rest = after.strip_prefix('.').unwrap_or(after);
         }
         Ok(Self { text, steps: steps.into(), pointer, of, zero: zero(of), is_struct: of.object().is_some() })
@@ -80,7 +80,7 @@ impl Place {
     /// The field of the object itself that the path begins with.
     pub fn first_field(&self) -> Option<&'static str> {
         match self.steps.first() {
-            Some(Step::Field { name, .. }) => Some(name),
+            Some(PathStep::Field { name, .. }) => Some(name),
             _ => None,
         }
     }
@@ -88,10 +88,10 @@ impl Place {
     /// What stands there; a path with `[]` has no single value.
     pub fn get<'v>(&self, object: &'v Map<String, Value>) -> Option<&'v Value> {
         let (first, rest) = self.steps.split_first()?;
-        let Step::Field { name, .. } = first else { return None };
+        let PathStep::Field { name, .. } = first else { return None };
         rest.iter().try_fold(object.get(*name)?, |value, step| match step {
-            Step::Field { name, .. } | Step::Key(name) => value.get(*name),
-            Step::Each => None,
+            PathStep::Field { name, .. } | PathStep::Key(name) => value.get(*name),
+            PathStep::Each => None,
         })
     }
 
@@ -113,13 +113,13 @@ impl Place {
         at: &At<'_>,
         f: &mut Visitor<'_, 'v>,
     ) {
-        let Some((Step::Field { name, pointer }, rest)) = self.steps.split_first() else { return };
+        let Some((PathStep::Field { name, pointer }, rest)) = self.steps.split_first() else { return };
         walk(rest, *pointer, object.get(*name), old.and_then(|old| old.get(*name)), &at.field(name), f);
     }
 }
 
 fn walk<'v>(
-    steps: &'v [Step],
+    steps: &'v [PathStep],
     pointer: bool,
     value: Option<&'v Value>,
     old: Option<&'v Value>,
@@ -133,11 +133,11 @@ fn walk<'v>(
     }
     let inside = |of: Option<&'v Value>, name: &str| of.and_then(|of| of.get(name));
     match step {
-        Step::Field { name, pointer } => {
+        PathStep::Field { name, pointer } => {
             walk(rest, *pointer, inside(value, name), inside(old, name), &at.field(name), f);
         }
-        Step::Key(key) => walk(rest, false, inside(value, key), inside(old, key), &at.key(key), f),
-        Step::Each => {
+        PathStep::Key(key) => walk(rest, false, inside(value, key), inside(old, key), &at.key(key), f),
+        PathStep::Each => {
             for (index, item) in value.and_then(Value::as_array).into_iter().flatten().enumerate() {
                 let before = old.and_then(|old| old.get(index));
                 walk(rest, false, Some(item), before, &at.index(index), f);

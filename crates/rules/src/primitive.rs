@@ -179,3 +179,28 @@ fn number(word: &str) -> Result<i64, String> {
 fn size(args: &[&'static str]) -> Result<usize, String> {
     one(args)?.parse().map_err(|_| format!("no number: {}", args.join(" ")))
 }
+
+#[cfg(test)]
+mod tests {
+    /// The names that the arms of a source file compare a word with: `"name" => …`, `"name" | "other" => …`.
+    fn compared(source: &'static str) -> Vec<&'static str> {
+        let code = source.split("#[cfg(test)]").next().unwrap_or_default();
+        let arms = code.lines().filter_map(|line| line.trim().split_once(" => "));
+        let named = arms.map(|(names, _)| names).filter(|names| names.starts_with('"'));
+        named.flat_map(|names| names.split(" | ")).map(|name| name.trim_matches('"')).collect()
+    }
+
+    #[test]
+    fn every_primitive_and_no_other_is_documented_in_order() {
+        let mut known = [compared(include_str!("primitive.rs")), compared(include_str!("texts.rs"))].concat();
+        // What a line of this name does beside looking at a value is read by `compile.rs`.
+        known.extend(["first", "unchanged", "union"]);
+        known.sort_unstable();
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../kinds/facts/rules/PRIMITIVES.md");
+        let document = std::fs::read_to_string(path).unwrap();
+        let (_, table) = document.split_once("| name | arguments |").unwrap();
+        let rows = table.lines().take_while(|row| !row.is_empty()).filter_map(|row| row.strip_prefix("| `"));
+        let documented: Vec<&str> = rows.filter_map(|row| row.split('`').next()).collect();
+        assert_eq!(documented, known);
+    }
+}

@@ -183,14 +183,14 @@ impl Notes {
 /// The way to the value being read, linked on the stack: it costs nothing until something is wrong.
 struct Place<'p> {
     parent: Option<&'p Place<'p>>,
-    step: Step<'p>,
+    step: PathStep<'p>,
     /// The struct whose field this is, as Go's messages name it.
     owner: &'p str,
     /// The structs within that one that the field is in.
     embedded: &'p str,
 }
 
-enum Step<'p> {
+enum PathStep<'p> {
     Root,
     /// A field of a struct.
     Field(&'p str),
@@ -200,7 +200,7 @@ enum Step<'p> {
 }
 
 impl Place<'static> {
-    const ROOT: Place<'static> = Place { parent: None, step: Step::Root, owner: "", embedded: "" };
+    const ROOT: Place<'static> = Place { parent: None, step: PathStep::Root, owner: "", embedded: "" };
 }
 
 impl Place<'_> {
@@ -208,20 +208,20 @@ impl Place<'_> {
     fn path(&self) -> String {
         let mut path = self.parent.map(Place::path).unwrap_or_default();
         match self.step {
-            Step::Root => {}
-            Step::Field(name) | Step::Key(name) => {
+            PathStep::Root => {}
+            PathStep::Field(name) | PathStep::Key(name) => {
                 if !path.is_empty() {
                     path.push('.');
                 }
                 path.push_str(name);
             }
-            Step::Index(index) => path.push_str(&format!("[{index}]")),
+            PathStep::Index(index) => path.push_str(&format!("[{index}]")),
         }
         path
     }
 
     fn child_path(&self, name: &str) -> String {
-        Place { parent: Some(self), step: Step::Field(name), owner: "", embedded: "" }.path()
+        Place { parent: Some(self), step: PathStep::Field(name), owner: "", embedded: "" }.path()
     }
 
     /// `PodSpec.spec.template.spec.hostname`: Go's way to name a field leaves indexes and keys out.
@@ -230,7 +230,7 @@ impl Place<'_> {
         let mut owner = self.owner;
         let mut at = Some(self);
         while let Some(place) = at {
-            if let Step::Field(name) = place.step {
+            if let PathStep::Field(name) = place.step {
                 names.push(name);
                 names.extend((!place.embedded.is_empty()).then_some(place.embedded));
                 if owner.is_empty() {
@@ -423,7 +423,7 @@ impl Seed<'_, '_> {
         self.build(built::list(known))?;
         let mut items = Vec::with_capacity(known);
         loop {
-            let place = Place { parent: Some(self.place), step: Step::Index(items.len()), owner, embedded: "" };
+            let place = Place { parent: Some(self.place), step: PathStep::Index(items.len()), owner, embedded: "" };
             match seq.next_element_seed(Seed { of: item, place: &place, ..self })? {
                 None => return Ok(Value::Array(items)),
                 Some(value) => {
@@ -448,7 +448,7 @@ impl Seed<'_, '_> {
                     let owner = object.struct_name(field);
                     let embedded = &field.embedded;
                     let field = FieldRef { schema: shape.schema, field };
-                    let place = Place { parent: Some(self.place), step: Step::Field(name), owner, embedded };
+                    let place = Place { parent: Some(self.place), step: PathStep::Field(name), owner, embedded };
                     let is_repeated = seen.insert(at);
                     if is_repeated {
                         self.find(|| Finding::Duplicate { path: place.path() });
@@ -469,7 +469,8 @@ impl Seed<'_, '_> {
                     }
                 }
                 None if self.node().preserve_unknown => {
-                    let place = Place { parent: Some(self.place), step: Step::Field(name), owner: "", embedded: "" };
+                    let place =
+                        Place { parent: Some(self.place), step: PathStep::Field(name), owner: "", embedded: "" };
                     let value = match shape.others() {
                         Some(of) => access.next_value_seed(Seed { of, place: &place, ..self })?,
                         None => access.next_value_seed(Untyped { seed: Seed { place: &place, ..self } })?,
@@ -499,7 +500,7 @@ impl Seed<'_, '_> {
         while let Some(name) = access.next_key::<Name<'de>>()? {
             let name = name.as_str();
             let place =
-                Place { parent: Some(self.place), step: Step::Key(name), owner: self.place.owner, embedded: "" };
+                Place { parent: Some(self.place), step: PathStep::Key(name), owner: self.place.owner, embedded: "" };
             if map.contains_key(name) {
                 self.find(|| Finding::Duplicate { path: place.path() });
             }

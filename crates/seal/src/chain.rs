@@ -9,7 +9,7 @@ use crate::config;
 use crate::kms::{DataKey, Envelope, Kms, Lookup, Question};
 use crate::local::Cipher;
 use crate::metrics::{FROM_STORAGE, Meter, Metrics, TO_STORAGE};
-use crate::opened::{Failure, Opened, SealError, conclude};
+use crate::opened::{Failure, Opened, SealError, outcome};
 use crate::seal::{SEALED, Seal};
 use crate::secret::Fingerprint;
 use crate::value::Plain;
@@ -138,7 +138,7 @@ struct Meters {
 }
 
 /// How far a value was opened without waiting.
-pub(crate) enum Step {
+pub(crate) enum Progress {
     Done(Opened),
     /// The provider at this place has to ask.
     Ask(usize, Arc<Kms>, Question),
@@ -180,9 +180,9 @@ impl Bound {
     }
 
     /// Opens a value, as far as that needs no answer of a service, or with the answer that there is.
-    pub fn open(&self, place: &str, value: &Bytes, asked: Option<&Asked>) -> Step {
+    pub fn open(&self, place: &str, value: &Bytes, asked: Option<&Asked>) -> Progress {
         if self.chain.providers.is_empty() {
-            return Step::Done(open_unruled(value));
+            return Progress::Done(open_unruled(value));
         }
         let began = Instant::now();
         let mut failures = Vec::new();
@@ -192,7 +192,7 @@ impl Bound {
                 Attempt::Pass => {}
                 Attempt::Found(Found { bytes, seal, stale }) => {
                     meters.provider.succeeded(began);
-                    return Step::Done(Opened::Plain { bytes: Plain::new(bytes), seal, stale: stale || at != 0 });
+                    return Progress::Done(Opened::Plain { bytes: Plain::new(bytes), seal, stale: stale || at != 0 });
                 }
                 Attempt::Failed(failure) => {
                     meters.provider.failed(failure.code);
@@ -200,7 +200,7 @@ impl Bound {
                 }
                 Attempt::Ask(question) => {
                     if let Provider::Kms(kms) = &**provider {
-                        return Step::Ask(at, kms.clone(), question);
+                        return Progress::Ask(at, kms.clone(), question);
                     }
                 }
             }
@@ -208,7 +208,7 @@ impl Bound {
         if failures.is_empty() {
             self.unknown.failed("unknown-non-grpc");
         }
-        Step::Done(conclude(value, failures))
+        Progress::Done(outcome(value, failures))
     }
 
     pub fn seal(&self, place: &str, plain: &Bytes) -> Result<Bytes, SealError> {
@@ -235,7 +235,7 @@ impl Bound {
 fn open_unruled(value: &Bytes) -> Opened {
     if value.starts_with(SEALED) {
         let failure = Failure::no_key("identity transformer tried to read encrypted data");
-        return conclude(value, vec![failure]);
+        return outcome(value, vec![failure]);
     }
     Opened::Plain { bytes: Plain::new(value.clone()), seal: Seal::none().clone(), stale: false }
 }

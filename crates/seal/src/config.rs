@@ -20,13 +20,13 @@ use crate::secret::Secret;
 /// What a file says, ready for use.
 #[derive(Debug)]
 pub struct Config {
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<ResourceEntry>,
     hash: String,
 }
 
 /// Some resources, and who seals and opens their values: the first provider seals, all open.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct ResourceEntry {
     pub resources: Vec<GroupResource>,
     pub providers: Vec<Provider>,
 }
@@ -155,17 +155,17 @@ fn written(resource: &GroupResource) -> String {
     if resource.group.is_empty() && resource.resource == "*" { "*.".to_owned() } else { resource.to_string() }
 }
 
-fn build(checked: validation::Checked) -> Result<Entry, String> {
+fn build(checked: validation::Checked) -> Result<ResourceEntry, String> {
     const KMS_V1: &str = "KMSv1 is deprecated and is not supported by this server. Use KMSv2 instead (apiVersion: v2).";
     let providers = checked.providers.into_iter().map(|provider| provider.ok_or_else(|| KMS_V1.to_owned()));
-    Ok(Entry {
+    Ok(ResourceEntry {
         resources: checked.resources.iter().map(|text| parse_resource(text)).collect(),
         providers: providers.collect::<Result<_, _>>()?,
     })
 }
 
 /// A rule behind a wildcard that takes all it could match would never be used.
-fn refuse_masked(entries: &[Entry]) -> Result<(), ConfigError> {
+fn refuse_masked(entries: &[ResourceEntry]) -> Result<(), ConfigError> {
     let mut wildcards: Vec<GroupResource> = Vec::new();
     for resource in entries.iter().flat_map(|entry| &entry.resources) {
         for wildcard in [GroupResource::new(resource.group.as_str(), "*"), GroupResource::new("*", "*")] {

@@ -68,14 +68,14 @@ pub enum SealError {
 /// Why one key did not open a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
-    verdict: Verdict,
+    verdict: OpeningFailure,
     message: Cow<'static, str>,
     /// Its name in metrics.
     pub code: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Verdict {
+enum OpeningFailure {
     Refused(Reason),
     /// The service of that name does not answer.
     Away(Arc<str>),
@@ -86,7 +86,7 @@ const NO_CALL: &str = "unknown-non-grpc";
 
 impl Failure {
     pub fn new(reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { verdict: Verdict::Refused(reason), message: message.into(), code: NO_CALL }
+        Self { verdict: OpeningFailure::Refused(reason), message: message.into(), code: NO_CALL }
     }
 
     pub fn damaged(message: impl Into<Cow<'static, str>>) -> Self {
@@ -102,7 +102,7 @@ impl Failure {
     }
 
     pub fn away(provider: Arc<str>, message: String, code: &'static str) -> Self {
-        Self { verdict: Verdict::Away(provider), message: message.into(), code }
+        Self { verdict: OpeningFailure::Away(provider), message: message.into(), code }
     }
 
     pub fn with_code(self, code: &'static str) -> Self {
@@ -111,8 +111,10 @@ impl Failure {
 
     /// This and another, told together.
     pub fn and(self, other: &Self) -> Self {
-        let (Verdict::Refused(one), Verdict::Refused(two)) = (&self.verdict, &other.verdict) else { return self };
-        let verdict = Verdict::Refused(*one.max(two));
+        let (OpeningFailure::Refused(one), OpeningFailure::Refused(two)) = (&self.verdict, &other.verdict) else {
+            return self;
+        };
+        let verdict = OpeningFailure::Refused(*one.max(two));
         if self.message == other.message {
             return Self { verdict, ..self };
         }
@@ -124,28 +126,28 @@ impl Failure {
     /// The same, but certainly not for want of the right key.
     pub fn into_damage(self) -> Self {
         match self.verdict {
-            Verdict::Refused(_) => Self { verdict: Verdict::Refused(Reason::Damaged), ..self },
-            Verdict::Away(_) => self,
+            OpeningFailure::Refused(_) => Self { verdict: OpeningFailure::Refused(Reason::Damaged), ..self },
+            OpeningFailure::Away(_) => self,
         }
     }
 
     #[cfg(test)]
     pub fn told(&self) -> (Option<Reason>, &str) {
         match self.verdict {
-            Verdict::Refused(reason) => (Some(reason), &self.message),
-            Verdict::Away(_) => (None, &self.message),
+            OpeningFailure::Refused(reason) => (Some(reason), &self.message),
+            OpeningFailure::Away(_) => (None, &self.message),
         }
     }
 }
 
 /// What all keys that were tried say together. One that might still open the value outweighs all that do not.
-pub(crate) fn conclude(value: &[u8], failures: Vec<Failure>) -> Opened {
+pub(crate) fn outcome(value: &[u8], failures: Vec<Failure>) -> Opened {
     let mut messages: Vec<Cow<'static, str>> = Vec::new();
     let mut worst = Reason::NoKey;
     for Failure { verdict, message, .. } in failures {
         match verdict {
-            Verdict::Away(provider) => return Opened::Away(Away { provider, message: message.into_owned() }),
-            Verdict::Refused(reason) => worst = worst.max(reason),
+            OpeningFailure::Away(provider) => return Opened::Away(Away { provider, message: message.into_owned() }),
+            OpeningFailure::Refused(reason) => worst = worst.max(reason),
         }
         if !messages.contains(&message) {
             messages.push(message);

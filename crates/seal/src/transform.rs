@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use pawl_meta::GroupResource;
 
-use crate::chain::{Bound, Step};
+use crate::chain::{Bound, Progress};
 use crate::kms::{Kms, Question};
 use crate::live::Shared;
 use crate::opened::{Opened, SealError};
@@ -67,8 +67,8 @@ impl Transform {
     pub fn open(&self, place: &str, value: Sealed) -> Opening {
         let bound = self.bound();
         match bound.open(place, value.bytes(), None) {
-            Step::Done(opened) => Opening::Done(opened),
-            Step::Ask(at, kms, question) => {
+            Progress::Done(opened) => Opening::Done(opened),
+            Progress::Ask(at, kms, question) => {
                 Opening::Asking(Asking { bound, place: place.into(), value, at, kms, question })
             }
         }
@@ -117,9 +117,9 @@ impl Asking {
         let Self { bound, place, value, at, kms, question } = self;
         let asked = (at, kms.ask(question).await);
         match bound.open(&place, value.bytes(), Some(&asked)) {
-            Step::Done(opened) => opened,
+            Progress::Done(opened) => opened,
             // Names of services are unique: no other one can have the prefix.
-            Step::Ask(_, kms, _) => {
+            Progress::Ask(_, kms, _) => {
                 let message = "it has to be asked again".to_owned();
                 Opened::Away(crate::Away { provider: kms.service.name.as_str().into(), message })
             }

@@ -2,7 +2,7 @@
 //! put right when it must not differ, and left alone otherwise: a restart writes nothing.
 
 mod certificates;
-mod places;
+mod placeholders;
 mod roles;
 #[cfg(test)]
 mod tests;
@@ -16,34 +16,34 @@ use pawl_kinds::bootstrap::{Keep, Starter, starters};
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{GroupVersion, Status};
 use pawl_registry::{
-    Change, Context, CreateRequest, FieldValidation, PatchKind, PatchRequest, Registry, Sent, Served, UpdateRequest,
+    Context, CreateRequest, FieldValidation, Mutation, PatchKind, PatchRequest, Registry, Sent, Served, UpdateRequest,
 };
 use serde_json::{Value, json};
 
-pub use places::Places;
+pub use placeholders::Placeholders;
 
 /// The annotation by which a flow-control object says whether it is kept up to date.
 const AUTO_UPDATE: &str = "apf.kubernetes.io/autoupdate-spec";
 
 /// Makes what is missing: namespaces first, for what is in them, then everything at once. What cannot be made is told and
 /// does not keep the server from starting.
-pub async fn run(registry: &Registry, places: &Places) {
+pub async fn run(registry: &Registry, placeholders: &Placeholders) {
     registry.repair_addresses().await;
     let (namespaces, rest): (Vec<_>, Vec<_>) = starters()
         .iter()
-        .filter(|starter| places.fits(&starter.object))
+        .filter(|starter| placeholders.fits(&starter.object))
         .partition(|starter| starter.object.get("kind").is_some_and(|kind| kind == "Namespace"));
-    join_all(namespaces.into_iter().map(|starter| ensure(registry, places, starter))).await;
+    join_all(namespaces.into_iter().map(|starter| ensure(registry, placeholders, starter))).await;
     let roles = pawl_auth::rbac::bootstrap::objects();
-    let starters = join_all(rest.into_iter().map(|starter| ensure(registry, places, starter)));
+    let starters = join_all(rest.into_iter().map(|starter| ensure(registry, placeholders, starter)));
     futures::join!(starters, join_all(roles.iter().map(|role| roles::ensure(registry, role))));
 }
 
 /// Makes the service `kubernetes` lead to these servers.
-pub async fn lead_to(registry: &Registry, places: &Places, servers: &[IpAddr]) {
-    let places = Places { servers: servers.to_vec(), ..places.clone() };
-    for starter in starters().iter().filter(|starter| places::is_endpoints(&starter.object)) {
-        ensure(registry, &places, starter).await;
+pub async fn lead_to(registry: &Registry, placeholders: &Placeholders, servers: &[IpAddr]) {
+    let placeholders = Placeholders { servers: servers.to_vec(), ..placeholders.clone() };
+    for starter in starters().iter().filter(|starter| placeholders::is_endpoints(&starter.object)) {
+        ensure(registry, &placeholders, starter).await;
     }
 }
 
@@ -51,8 +51,8 @@ pub async fn lead_to(registry: &Registry, places: &Places, servers: &[IpAddr]) {
 const ATTEMPTS: usize = 10;
 const PAUSE: Duration = Duration::from_millis(20);
 
-async fn ensure(registry: &Registry, places: &Places, starter: &Starter) {
-    if let Err(status) = beside_others(registry, || Box::pin(try_ensure(registry, places, starter))).await {
+async fn ensure(registry: &Registry, placeholders: &Placeholders, starter: &Starter) {
+    if let Err(status) = beside_others(registry, || Box::pin(try_ensure(registry, placeholders, starter))).await {
         tracing::error!(name = starter.object.name(), message = status.message, "a starting object was not made");
     }
 }
@@ -80,8 +80,8 @@ async fn beside_others<'a>(
     done
 }
 
-async fn try_ensure(registry: &Registry, places: &Places, starter: &Starter) -> Result<(), Status> {
-    let wanted = places.complete(&starter.object);
+async fn try_ensure(registry: &Registry, placeholders: &Placeholders, starter: &Starter) -> Result<(), Status> {
+    let wanted = placeholders.complete(&starter.object);
     let emptied =
         starter.keep == Keep::Merged && wanted.get("data").and_then(Value::as_object).is_none_or(Object::is_empty);
     if starter.keep == Keep::Allocated || emptied {
@@ -97,10 +97,10 @@ async fn try_ensure(registry: &Registry, places: &Places, starter: &Starter) -> 
     let wanted = registry.decode(&cx, served, Sent::own(body.as_bytes()))?;
     let Some(existing) = existing else {
         create(registry, &cx, served, wanted).await?;
-        return set_status(registry, places, starter, served, (&namespace, &name)).await;
+        return set_status(registry, placeholders, starter, served, (&namespace, &name)).await;
     };
     if starter.status.is_some() && pawl_meta::object::at(&existing, "status.conditions").is_none() {
-        set_status(registry, places, starter, served, (&namespace, &name)).await?;
+        set_status(registry, placeholders, starter, served, (&namespace, &name)).await?;
     }
     match corrected(starter.keep, &existing, &wanted) {
         Some(corrected) => update(registry, &cx, served, corrected).await,
@@ -150,21 +150,21 @@ async fn change(
     place: (&str, &str),
     object: &Object,
 ) -> Result<(), Status> {
-    let request = UpdateRequest::new(place, subresource, Change::own(|_| Ok(object.clone())));
+    let request = UpdateRequest::new(place, subresource, Mutation::own(|_| Ok(object.clone())));
     registry.update(cx, served, request).await.map(drop)
 }
 
 /// Writes the status that a new object has.
 async fn set_status(
     registry: &Registry,
-    places: &Places,
+    placeholders: &Placeholders,
     starter: &Starter,
     served: &Served,
     (namespace, name): (&str, &str),
 ) -> Result<(), Status> {
     let Some(given) = &starter.status else { return Ok(()) };
     let cx = context(&given.manager);
-    let status = places.fill(&given.status).unwrap_or(Value::Null);
+    let status = placeholders.fill(&given.status).unwrap_or(Value::Null);
     if !given.apply {
         let entry = registry.get(served, namespace, name, None).await?;
         let mut object = entry.readable().map(|readable| readable.object(entry.revision)).unwrap_or_default();

@@ -10,7 +10,7 @@ use pawl_controllers::{Controllers, Handle, Leadership, Options};
 use pawl_http::Api;
 use pawl_registry::Registry;
 
-use crate::bootstrap::Places;
+use crate::bootstrap::Placeholders;
 use crate::endpoints::Listing;
 use crate::{Error, Settings, run};
 
@@ -56,9 +56,9 @@ impl Company {
     }
 
     /// Lists this server among those that answer, now that it does.
-    pub fn list(&mut self, registry: &Arc<Registry>, places: Places) {
+    pub fn list(&mut self, registry: &Arc<Registry>, placeholders: Placeholders) {
         if registry.storage().kv().is_shared() {
-            self.listing = Listing::start(registry, places);
+            self.listing = Listing::start(registry, placeholders);
         }
     }
 

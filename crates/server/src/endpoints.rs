@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::bootstrap::{self, Places};
+use crate::bootstrap::{self, Placeholders};
 use crate::host::can_be_endpoint;
 
 const PREFIX: &str = "/registry/masterleases/";
@@ -30,12 +30,12 @@ pub struct Listing {
 
 impl Listing {
     /// Lists a server, where others can reach it at all.
-    pub fn start(registry: &Arc<Registry>, places: Places) -> Option<Self> {
-        if !can_be_endpoint(places.ip) {
+    pub fn start(registry: &Arc<Registry>, placeholders: Placeholders) -> Option<Self> {
+        if !can_be_endpoint(placeholders.ip) {
             return None;
         }
         let (stop, stopping) = watch::channel(false);
-        Some(Self { stop, task: tokio::spawn(run(Arc::clone(registry), places, stopping)) })
+        Some(Self { stop, task: tokio::spawn(run(Arc::clone(registry), placeholders, stopping)) })
     }
 
     /// Takes the server off the list.
@@ -45,22 +45,22 @@ impl Listing {
     }
 }
 
-async fn run(registry: Arc<Registry>, places: Places, mut stopping: watch::Receiver<bool>) {
+async fn run(registry: Arc<Registry>, placeholders: Placeholders, mut stopping: watch::Receiver<bool>) {
     let kv = Arc::clone(registry.storage().kv());
     loop {
-        if let Err(why) = renew(&*kv, places.ip).await {
+        if let Err(why) = renew(&*kv, placeholders.ip).await {
             tracing::warn!(%why, "this server could not be listed");
         }
-        show(&registry, &*kv, &places).await;
+        show(&registry, &*kv, &placeholders).await;
         tokio::select! {
             () = tokio::time::sleep(EVERY) => {}
             _ = stopping.wait_for(|stop| *stop) => break,
         }
     }
-    if let Err(why) = withdraw(&*kv, places.ip).await {
+    if let Err(why) = withdraw(&*kv, placeholders.ip).await {
         tracing::info!(%why, "this server stays listed for a while");
     }
-    show(&registry, &*kv, &places).await;
+    show(&registry, &*kv, &placeholders).await;
 }
 
 fn key(ip: IpAddr) -> Bytes {
@@ -97,7 +97,7 @@ async fn write(kv: &dyn Kv, ip: IpAddr, change: Change) -> pawl_kv::Result<()> {
 }
 
 /// Makes the endpoints of the service say what the keys do. No servers at all is no answer.
-async fn show(registry: &Registry, kv: &dyn Kv, places: &Places) {
+async fn show(registry: &Registry, kv: &dyn Kv, placeholders: &Placeholders) {
     let request = RangeRequest { start: PREFIX.into(), end: END.into(), ..RangeRequest::default() };
     let found = match kv.range(request).await {
         Ok(range) => range.items,
@@ -105,8 +105,8 @@ async fn show(registry: &Registry, kv: &dyn Kv, places: &Places) {
     };
     let address = |key: &Bytes| std::str::from_utf8(key.strip_prefix(PREFIX.as_bytes())?).ok()?.parse::<IpAddr>().ok();
     let listed = found.iter().filter_map(|item| address(&item.key));
-    let listed: Vec<IpAddr> = listed.filter(|ip| ip.is_ipv4() == places.ip.is_ipv4()).collect();
+    let listed: Vec<IpAddr> = listed.filter(|ip| ip.is_ipv4() == placeholders.ip.is_ipv4()).collect();
     if !listed.is_empty() {
-        bootstrap::lead_to(registry, places, &listed).await;
+        bootstrap::lead_to(registry, placeholders, &listed).await;
     }
 }

@@ -82,11 +82,6 @@ impl Given {
         self.values.get(name).and_then(|v| v.last()).map(String::as_str)
     }
 
-    /// Whether the command has a flag of this name.
-    pub fn has(&self, name: &str) -> bool {
-        self.known.iter().any(|flag| flag.name == name)
-    }
-
     /// The value of a flag or its default.
     pub fn value(&self, name: &str) -> &str {
         let default = || self.known.iter().find(|f| f.name == name).map(|f| f.default);

@@ -2,35 +2,44 @@
 //!
 //! The parts meet only here. Nothing in this crate answers a request or decides about an object.
 
+// What a server is told.
+mod error;
+pub mod flags;
+pub mod gates;
+mod host;
+mod settings;
+
+// How it is put together, and how it ends.
 mod access;
-mod asking;
 mod auditing;
-mod backup;
 mod bootstrap;
-mod certificates;
-mod client_certificates;
 mod company;
 mod descriptors;
 mod documents;
-mod encryption;
 mod endpoints;
-mod error;
-mod etcd_metrics;
-pub mod flags;
-pub mod gates;
 mod guard;
-mod host;
 mod notify;
 mod parent;
-#[cfg(feature = "raw-store")]
-mod raw_store;
-mod reload;
 mod roles;
 mod run;
 mod seed;
-mod settings;
+
+// Its certificates and keys.
+mod certificates;
+mod client_certificates;
+mod encryption;
+mod reload;
+
+// Its store.
+mod etcd_metrics;
+#[cfg(feature = "raw-store")]
+mod raw_store;
 mod stand_in;
 mod store;
+
+// What is done with a store beside serving it.
+mod asking;
+mod backup;
 mod storing;
 
 pub use backup::{

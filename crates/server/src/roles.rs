@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pawl_auth::rbac::{Index, Kind};
 use pawl_meta::Status;
-use pawl_registry::{Entry, Followed, Follower, Lag, Registry};
+use pawl_registry::{CacheEntry, Followed, Follower, Lag, Registry};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
@@ -76,7 +76,7 @@ impl Granted {
         }
     }
 
-    fn put(&mut self, entry: &Entry) {
+    fn put(&mut self, entry: &CacheEntry) {
         // What cannot be read grants nothing.
         let new = entry.readable().map(|r| Value::Object(r.object(entry.revision)));
         let old = match &new {

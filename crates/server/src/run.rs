@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::bootstrap::Places;
+use crate::bootstrap::Placeholders;
 use crate::certificates::Identity;
 use crate::company::Company;
 use crate::documents::FromTable;
@@ -85,8 +85,8 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
             .map_err(|source| Error::Store { path: settings.data_dir.clone(), source })?;
     let registry = Arc::new(registry);
     let (following, failed) = follow(&registry, revision);
-    let places = places(&settings, &identity, store.is_shared());
-    bootstrap::run(&registry, &places).await;
+    let placeholders = placeholders(&settings, &identity, store.is_shared());
+    bootstrap::run(&registry, &placeholders).await;
     let catalogue = catalogue(&registry, ratcheting, &at_rest).await?;
     let roles::Following { tasks: mut followers, lag } =
         roles::follow(&registry, &index).await.map_err(|e| Error::Start(e.to_string()))?;
@@ -121,7 +121,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     if let Some(path) = &settings.write_kubeconfig {
         certificates::publish(&identity.kubeconfig, path)?;
     }
-    company.list(&registry, places);
+    company.list(&registry, placeholders);
     let (renewed, tls) = watch::channel(identity.tls);
     tokio::spawn(reload::follow(settings.clone(), renewed, authorities));
     let server = Server::new(api, tls, server_options(&settings));
@@ -158,8 +158,8 @@ fn oversight(authorizers: &Arc<Chain>, audit: Option<&Arc<Audit>>) -> Oversight 
 }
 
 /// Where the server is found, as the objects that it starts with say it.
-fn places(settings: &Settings, identity: &Identity, shared: bool) -> Places {
-    Places {
+fn placeholders(settings: &Settings, identity: &Identity, shared: bool) -> Placeholders {
+    Placeholders {
         // Where there are others, each adds itself.
         servers: if shared { Vec::new() } else { vec![settings.endpoint] },
         ip: settings.endpoint,

@@ -36,9 +36,29 @@ impl Pages {
         Ok(pages)
     }
 
+    /// Begins with what the store held at a revision.
+    pub fn begin_at(kv: Arc<dyn Kv>, prefix: &'static str, revision: Revision) -> Self {
+        let start = Bytes::from_static(prefix.as_bytes());
+        Self { kv, revision, page: None, next: Some(start), end: after_all(prefix), limit: 100 }
+    }
+
     /// The revision that is read.
     pub fn revision(&self) -> Revision {
         self.revision
+    }
+
+    /// How many keys there are that were not read yet.
+    pub async fn count(&self) -> Result<u64> {
+        let Some(start) = self.next.clone() else { return Ok(0) };
+        let all = RangeRequest { start, end: self.end.clone(), limit: 1, revision: Some(self.revision), count: true };
+        let all = self.kv.range(all).await?;
+        Ok((all.items.len() + all.remaining.unwrap_or_default()) as u64)
+    }
+
+    /// Goes on behind a key: what is before it has been read already.
+    pub fn skip_through(&mut self, key: &[u8]) {
+        self.page = None;
+        self.next = Some(Bytes::from([key, &[0]].concat()));
     }
 
     /// The next keys; `None` after the last.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client};
-use pawl_controllers::{Liens, Step};
+use pawl_controllers::{Liens, Reconciled};
 use pawl_meta::object::{Meta, Object};
 use pawl_usage::{Index, Plan, Protection, Target, User, Uses};
 use serde_json::{Value, json};
@@ -37,20 +37,20 @@ impl Actor {
         Self { client, known, liens, name, turn: Mutex::new(Instant::now()) }
     }
 
-    pub async fn attend(&self, does: Plan, target: &Target) -> Step {
+    pub async fn attend(&self, does: Plan, target: &Target) -> Reconciled {
         match self.change(does, target).await {
             Ok(step) => step,
             Err(why) => {
                 tracing::debug!(key = %target.key, %why, "tried again");
                 self.liens.retried();
-                Step::Retry
+                Reconciled::Retry
             }
         }
     }
 
-    async fn change(&self, does: Plan, target: &Target) -> Result<Step, kube::Error> {
+    async fn change(&self, does: Plan, target: &Target) -> Result<Reconciled, kube::Error> {
         let protection = self.known.protection;
-        let Some(object) = self.target(target).await? else { return Ok(Step::Done) };
+        let Some(object) = self.target(target).await? else { return Ok(Reconciled::Done) };
         let looked = match does {
             // Who opted out need not wait for users.
             Plan::Remove if protection.is_wanted(&object) => self.look_at_all(target).await?,
@@ -58,24 +58,24 @@ impl Actor {
             _ => self.is_confirmed(target).await?,
         };
         if protection.plan(&object, looked) != does {
-            return Ok(Step::Done);
+            return Ok(Reconciled::Done);
         }
         if !self.patch(target, &object, does).await? {
-            return Ok(Step::Retry);
+            return Ok(Reconciled::Retry);
         }
         if does == Plan::Remove && protection.is_wanted(&object) && self.look_at_all(target).await? {
             // Somebody came in between: the lien is put back.
             return self.put_back(target).await;
         }
-        Ok(Step::Done)
+        Ok(Reconciled::Done)
     }
 
-    async fn put_back(&self, target: &Target) -> Result<Step, kube::Error> {
-        let Some(object) = self.target(target).await? else { return Ok(Step::Done) };
+    async fn put_back(&self, target: &Target) -> Result<Reconciled, kube::Error> {
+        let Some(object) = self.target(target).await? else { return Ok(Reconciled::Done) };
         if self.known.protection.plan(&object, true) == Plan::Add && !self.patch(target, &object, Plan::Add).await? {
             self.known.queue(Plan::Add).add(target.clone());
         }
-        Ok(Step::Done)
+        Ok(Reconciled::Done)
     }
 
     async fn target(&self, target: &Target) -> Result<Option<Object>, kube::Error> {

@@ -8,7 +8,7 @@ use futures::StreamExt;
 use kube::runtime::watcher::{Config, Event};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client};
-use pawl_controllers::Queue;
+use pawl_controllers::WorkQueue;
 use pawl_meta::object::{Meta, Object};
 use pawl_usage::{Changed, Index, Plan, Protection, Target, User, Uses};
 use tokio::sync::watch;
@@ -18,15 +18,15 @@ use crate::object::{Head, Whole, resource_of, resource_used};
 /// Everything that the watches have told.
 pub struct Known {
     pub protection: Protection,
-    state: Mutex<State>,
+    state: Mutex<KnownState>,
     /// Which kinds have been told of from end to end.
     complete: watch::Sender<HashSet<Option<User>>>,
     /// Liens to add, liens to remove.
-    queues: [Queue<Target>; 2],
+    queues: [WorkQueue<Target>; 2],
 }
 
 #[derive(Default)]
-struct State {
+struct KnownState {
     index: Index,
     /// The metadata of what can be protected, by key.
     targets: BTreeMap<String, Object>,
@@ -44,7 +44,7 @@ impl Known {
         User::ALL.into_iter().filter(move |user| user.bears_on(used))
     }
 
-    pub fn queue(&self, does: Plan) -> &Queue<Target> {
+    pub fn queue(&self, does: Plan) -> &WorkQueue<Target> {
         let [add, remove] = &self.queues;
         if does == Plan::Add { add } else { remove }
     }
@@ -93,7 +93,7 @@ impl Known {
         self.consider(&state, &Target::new(self.protection.used, namespace, name));
     }
 
-    fn consider(&self, state: &State, target: &Target) {
+    fn consider(&self, state: &KnownState, target: &Target) {
         let Some(object) = state.targets.get(&*target.key) else { return };
         match self.protection.plan(object, state.index.is_used(target)) {
             Plan::Leave => {}
@@ -101,7 +101,7 @@ impl Known {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, KnownState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

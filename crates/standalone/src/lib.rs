@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use pawl_controllers::{Liens, Queue};
+use pawl_controllers::{Liens, WorkQueue};
 pub use pawl_usage::Protection;
 use pawl_usage::{Plan, Used};
 
@@ -109,7 +109,7 @@ async fn lead(
             tasks.spawn(async move {
                 // Who has not seen everybody yet knows nothing of who does not use something.
                 known.is_complete().await;
-                let queue: &Queue<_> = known.queue(does);
+                let queue: &WorkQueue<_> = known.queue(does);
                 loop {
                     let target = queue.next().await;
                     let step = actor.attend(does, &target).await;

@@ -5,7 +5,7 @@ use pawl_meta::{ErrorKind, Errors, FieldError, FieldPath, names};
 use serde_json::Value;
 
 use crate::node::{Node, Others};
-use crate::place::{Place, Step};
+use crate::place::{PathStep, Place};
 use crate::problem::{MOST_TOLD, Ratcheted, shown};
 
 /// The rules of metadata, which this crate does not know.
@@ -34,7 +34,7 @@ impl<'m> Embedded<'m> {
         }
         for (index, value) in place.value().array().unwrap_or_default().iter().enumerate() {
             if let Some(item) = &node.item {
-                self.check(&place.below(Step::Index(index), item, value));
+                self.check(&place.below(PathStep::Index(index), item, value));
             }
         }
         let Some(members) = place.value().object() else { return };
@@ -43,9 +43,9 @@ impl<'m> Embedded<'m> {
         }
         for (name, value) in members {
             if let Some(property) = node.property(name) {
-                self.check(&place.below(Step::Field(name), property, value));
+                self.check(&place.below(PathStep::Field(name), property, value));
             } else if let Others::Schema(schema) = &node.additional {
-                self.check(&place.below(Step::Key(name), schema, value));
+                self.check(&place.below(PathStep::Key(name), schema, value));
             }
         }
     }
@@ -90,7 +90,8 @@ impl<'m> Embedded<'m> {
             return;
         }
         let unknown = Node::default();
-        let place = place.below(Step::Field("metadata"), place.node().property("metadata").unwrap_or(&unknown), value);
+        let place =
+            place.below(PathStep::Field("metadata"), place.node().property("metadata").unwrap_or(&unknown), value);
         if self.is_ratcheting && place.is_unchanged() {
             let rule = format!("{}.x-kubernetes-embedded-resource", place.schema_path());
             let ratcheted = errors.into_iter().map(|error| Ratcheted {

@@ -6,7 +6,7 @@ use pawl_meta::{ErrorKind, FieldError};
 use serde_json::{Map, Value};
 
 use crate::node::{List, Others};
-use crate::place::{Place, Step};
+use crate::place::{PathStep, Place};
 use crate::problem::{as_go_json, shown};
 
 /// A list that holds something twice.
@@ -30,12 +30,12 @@ pub(crate) fn check(place: &Place<'_, '_>, only_changes: bool, found: &mut dyn F
     let Some(members) = place.value().object() else { return };
     if let Others::Schema(schema) = &node.additional {
         for (name, value) in members {
-            check(&place.below(Step::Key(name), schema, value), only_changes, found);
+            check(&place.below(PathStep::Key(name), schema, value), only_changes, found);
         }
     }
     for (name, value) in members {
         if let Some(property) = node.property(name) {
-            check(&place.below(Step::Field(name), property, value), only_changes, found);
+            check(&place.below(PathStep::Field(name), property, value), only_changes, found);
         }
     }
 }
@@ -53,7 +53,7 @@ fn check_items<'v>(place: &Place<'_, 'v>, items: &'v [Value], only_changes: bool
     }
     let Some(item) = &node.item else { return };
     for (index, value) in items.iter().enumerate() {
-        check(&place.below(Step::Index(index), item, value), only_changes, found);
+        check(&place.below(PathStep::Index(index), item, value), only_changes, found);
     }
 }
 

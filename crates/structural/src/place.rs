@@ -17,7 +17,7 @@ use crate::view::View;
 /// A value in its place.
 pub(crate) struct Place<'p, 'v> {
     parent: Option<&'p Place<'p, 'v>>,
-    step: Step<'p>,
+    step: PathStep<'p>,
     node: &'p Node,
     value: View<'v>,
     /// Below a composed schema, or where nothing goes with anything: no old value.
@@ -32,7 +32,7 @@ pub(crate) struct Place<'p, 'v> {
 }
 
 #[derive(Clone, Copy)]
-pub(crate) enum Step<'p> {
+pub(crate) enum PathStep<'p> {
     Root,
     /// A declared field.
     Field(&'p str),
@@ -72,11 +72,11 @@ impl Clock {
 impl<'p, 'v> Place<'p, 'v> {
     pub fn root(node: &'p Node, value: View<'v>, old: Option<View<'v>>, clock: &'p Clock) -> Self {
         let is_apart = old.is_none();
-        Self::new(None, Step::Root, node, value, is_apart, old, clock)
+        Self::new(None, PathStep::Root, node, value, is_apart, old, clock)
     }
 
     /// The place of a value inside this one.
-    pub fn below(&'p self, step: Step<'p>, node: &'p Node, value: &'v Value) -> Place<'p, 'v> {
+    pub fn below(&'p self, step: PathStep<'p>, node: &'p Node, value: &'v Value) -> Place<'p, 'v> {
         Self::new(Some(self), step, node, value.into(), self.is_apart, None, self.clock)
     }
 
@@ -87,7 +87,7 @@ impl<'p, 'v> Place<'p, 'v> {
 
     fn new(
         parent: Option<&'p Place<'p, 'v>>,
-        step: Step<'p>,
+        step: PathStep<'p>,
         node: &'p Node,
         value: View<'v>,
         is_apart: bool,
@@ -114,12 +114,12 @@ impl<'p, 'v> Place<'p, 'v> {
         *self.old.get_or_init(|| {
             let Some(parent) = self.parent else { return self.root };
             match self.step {
-                Step::Root => self.root,
-                Step::Field(name) | Step::Key(name) => {
+                PathStep::Root => self.root,
+                PathStep::Field(name) | PathStep::Key(name) => {
                     let is_unit = parent.node.is_atomic_map;
                     if is_unit { None } else { parent.old()?.get(name).map(View::from) }
                 }
-                Step::Index(index) => parent.pairs().get(index).copied().flatten().map(View::from),
+                PathStep::Index(index) => parent.pairs().get(index).copied().flatten().map(View::from),
             }
         })
     }
@@ -175,15 +175,15 @@ impl<'p, 'v> Place<'p, 'v> {
     fn written(&self, key_of: fn(&mut String, &str)) -> String {
         let mut way = self.parent.map(|parent| parent.written(key_of)).unwrap_or_default();
         match self.step {
-            Step::Root => {}
-            Step::Field(field) => {
+            PathStep::Root => {}
+            PathStep::Field(field) => {
                 if !way.is_empty() {
                     way.push('.');
                 }
                 way.push_str(field);
             }
-            Step::Key(key) => key_of(&mut way, key),
-            Step::Index(index) => way.push_str(&format!("[{index}]")),
+            PathStep::Key(key) => key_of(&mut way, key),
+            PathStep::Index(index) => way.push_str(&format!("[{index}]")),
         }
         way
     }
@@ -198,10 +198,10 @@ impl<'p, 'v> Place<'p, 'v> {
             path.push('.');
         }
         match self.step {
-            Step::Root => {}
-            Step::Field(field) => path.extend(["properties[", field, "]"]),
-            Step::Key(_) => path.push_str("additionalProperties"),
-            Step::Index(_) => path.push_str("items"),
+            PathStep::Root => {}
+            PathStep::Field(field) => path.extend(["properties[", field, "]"]),
+            PathStep::Key(_) => path.push_str("additionalProperties"),
+            PathStep::Index(_) => path.push_str("items"),
         }
         path
     }

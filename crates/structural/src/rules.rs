@@ -3,7 +3,7 @@
 //! Owns the order in which rules run, the budget they share and what is said of a rule that fails. A rule that compares with
 //! the old value runs where there is one; any other that fails on a value that did not change is told as a warning.
 
-use pawl_cel::k8s::rules::{Rule, RuleEnv, RuleError, Verdict};
+use pawl_cel::k8s::rules::{Rule, RuleEnv, RuleError, RuleVerdict};
 use pawl_cel::k8s::{CALL_COST_LIMIT, MAX_MESSAGE_BYTES, schema};
 use pawl_cel::value::{Map, Val};
 use pawl_cel::{Bindings, EvalError};
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::equality;
 use crate::node::Others;
 use crate::paths::field_path;
-use crate::place::{Place, Step};
+use crate::place::{PathStep, Place};
 use crate::problem::{MOST_TOLD, Ratcheted, WHOLE, truncated};
 use crate::props::{Props, RuleProps};
 use crate::view::View;
@@ -148,12 +148,12 @@ impl Run {
             && schema.below.rules
         {
             for (name, value) in members {
-                self.descend(&place.below(Step::Key(name), schema, value), old_of(name))?;
+                self.descend(&place.below(PathStep::Key(name), schema, value), old_of(name))?;
             }
         }
         for (name, value) in members {
             if let Some(property) = node.property(name) {
-                self.descend(&place.below(Step::Field(name), property, value), old_of(name))?;
+                self.descend(&place.below(PathStep::Field(name), property, value), old_of(name))?;
             }
         }
         Ok(())
@@ -169,7 +169,7 @@ impl Run {
         };
         for (index, value) in items.iter().enumerate() {
             let old = pairs.get(index).copied().flatten().map(View::from);
-            self.descend(&place.below(Step::Index(index), item, value), old)?;
+            self.descend(&place.below(PathStep::Index(index), item, value), old)?;
         }
         Ok(())
     }
@@ -219,7 +219,7 @@ impl Run {
             Ok(bindings) => at.compiled.decide(&bindings, CALL_COST_LIMIT, at.rule.shown(), None),
             Err(error) => {
                 let detail = format!("{error} evaluating rule: {}", at.rule.shown());
-                (Verdict::Undecided { detail }, 1)
+                (RuleVerdict::Undecided { detail }, 1)
             }
         };
         if cost > self.budget.saturating_sub(self.spent) {
@@ -228,17 +228,17 @@ impl Run {
         }
         self.spent += cost;
         match verdict {
-            Verdict::Passed => Ok(()),
-            Verdict::TooExpensive { detail } => {
+            RuleVerdict::Passed => Ok(()),
+            RuleVerdict::TooExpensive { detail } => {
                 self.refuse(at.place, None, Some(at.bad.clone()), &detail);
                 Err(Stopped)
             }
-            Verdict::Undecided { detail } => {
+            RuleVerdict::Undecided { detail } => {
                 let error = self.error(at.place, None, Some(at.bad.clone()), &detail);
                 self.tell(at, error);
                 Ok(())
             }
-            Verdict::Failed { .. } => {
+            RuleVerdict::Failed { .. } => {
                 let detail = match self.message(at, new, old) {
                     Ok(Some(message)) => message,
                     Ok(None) if at.rule.props.message.is_empty() => format!("failed rule: {}", at.rule.shown()),

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::equality;
 use crate::node::{Composed, Node, Others, TextRules, Types};
 use crate::numbers;
-use crate::place::{Place, Step};
+use crate::place::{PathStep, Place};
 use crate::problem::{Holds, Problem, Report, Sink, build, invalid, overall};
 use crate::view::View;
 
@@ -55,8 +55,8 @@ fn changed_members<'v>(place: &Place<'_, 'v>, new: &'v Object, sink: &mut Holds)
             return;
         }
         match (node.property(name), &node.additional) {
-            (Some(property), _) => check_changes(&place.below(Step::Field(name), property, value), sink),
-            (None, Others::Schema(schema)) => check_changes(&place.below(Step::Key(name), schema, value), sink),
+            (Some(property), _) => check_changes(&place.below(PathStep::Field(name), property, value), sink),
+            (None, Others::Schema(schema)) => check_changes(&place.below(PathStep::Key(name), schema, value), sink),
             _ => {}
         }
     }
@@ -68,7 +68,7 @@ fn changed_items<'v>(place: &Place<'_, 'v>, new: &'v [Value], sink: &mut Holds) 
         if sink.is_done() {
             return;
         }
-        check_changes(&place.below(Step::Index(index), item, value), sink);
+        check_changes(&place.below(PathStep::Index(index), item, value), sink);
     }
 }
 
@@ -251,7 +251,7 @@ fn check_items<'v, S: Sink>(place: &Place<'_, 'v>, items: &'v [Value], sink: &mu
             if sink.is_done() {
                 return 0;
             }
-            count += check(&place.below(Step::Index(index), item, value), sink);
+            count += check(&place.below(PathStep::Index(index), item, value), sink);
         }
     }
     let size = i64::try_from(items.len()).unwrap_or(i64::MAX);
@@ -299,7 +299,7 @@ fn check_members<'v, S: Sink>(place: &Place<'_, 'v>, members: &'v Object, sink: 
             return 0;
         }
         if let Some(property) = node.property(key) {
-            count += check(&place.below(Step::Field(key), property, value), sink);
+            count += check(&place.below(PathStep::Field(key), property, value), sink);
         }
     }
     for missing in node.required.iter().filter(|name| !members.contains_key(&***name)) {
@@ -334,7 +334,7 @@ fn check_others<'v, S: Sink>(place: &Place<'_, 'v>, members: &'v Object, sink: &
                 if sink.is_done() {
                     return 0;
                 }
-                count += check(&place.below(Step::Key(key), schema, value), sink);
+                count += check(&place.below(PathStep::Key(key), schema, value), sink);
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::Ended;
 use crate::look::{ago, list, text};
 use crate::resources::{Named, Resources};
 use crate::screen::{Colour, Format, Screen};
-use crate::server::{Refused, Server};
+use crate::server::Server;
 
 /// How long one waits before looking again.
 const BETWEEN: Duration = Duration::from_secs(1);
@@ -38,7 +38,7 @@ pub async fn history(
     let uids = if asked.all_uids { "uid=all" } else { "" };
     let answer = match server.get(&format!("{}/history?{uids}", named.path())).await {
         Ok(answer) => answer,
-        Err(refused) if is_unknown(&refused) => return writers(server, screen, &named).await,
+        Err(refused) if refused.is_unknown_path() => return writers(server, screen, &named).await,
         Err(refused) => return Err(refused.to_string()),
     };
     let mut story = Story { since, ..Story::default() };
@@ -57,11 +57,6 @@ pub async fn history(
         }
     }
     Ok(Ended::Well)
-}
-
-/// A server that has no such subresource, which is not the same as no such object.
-fn is_unknown(refused: &Refused) -> bool {
-    refused.code() == 404 && refused.to_string().contains("could not find the requested resource")
 }
 
 fn since(text: &str, now: i64) -> Result<Option<i64>, String> {

@@ -32,11 +32,9 @@ pub async fn invalid(server: &Server, screen: &Screen, given: &[String], with: O
             Some(candidate) => server.post(&path, candidate).await.map(|answer| answer.body),
             None => server.get(&path).await,
         };
-        let answer = answer.map_err(|refused| match (refused.code(), refused.to_string()) {
-            (404, told) if told.contains("could not find the requested resource") => {
-                "this server does not say what a schema refuses: it is not Pawl".to_owned()
-            }
-            (_, told) => told,
+        let answer = answer.map_err(|refused| match refused.is_unknown_path() {
+            true => "this server does not say what a schema refuses: it is not Pawl".to_owned(),
+            false => refused.to_string(),
         })?;
         looked_at += answer.get("lookedAt").and_then(Value::as_u64).unwrap_or_default();
         complete &= answer.get("complete") != Some(&Value::Bool(false));

@@ -4,6 +4,7 @@
 //! Owns asking as a client, and how answers look on a terminal and to scripts. It knows a server only by its API, so it works on
 //! servers that are not Pawl too, and says what is missing there. It changes nothing that it was not told to.
 
+mod change;
 mod connect;
 mod everything;
 mod history;

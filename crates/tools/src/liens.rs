@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::Ended;
+use crate::change::Change;
 use crate::everything::everything;
 use crate::look::{put_by, text, words};
 use crate::resources::{Named, Resources};
@@ -75,16 +76,13 @@ pub async fn change_lien(
     }
     let named = Resources::of(server).await?.named(object, &server.namespace)?;
     let done = put(server, &named, change, key, false).await?;
-    screen.say(&format!(
-        "{}: {}\n",
-        named.told(),
-        match (change, done) {
-            (LienChange::Add, true) => format!("the lien {key} is on it"),
-            (LienChange::Add, false) => format!("the lien {key} was on it already"),
-            (LienChange::Remove, true) => format!("the lien {key} is gone"),
-            (LienChange::Remove, false) => format!("there is no lien {key}"),
-        }
-    ));
+    let said = match (change, done) {
+        (LienChange::Add, true) => format!("the lien {key} is on it"),
+        (LienChange::Add, false) => format!("the lien {key} was on it already"),
+        (LienChange::Remove, true) => format!("the lien {key} is gone"),
+        (LienChange::Remove, false) => format!("there is no lien {key}"),
+    };
+    Change::of(&named, said).changing(done).show(screen);
     Ok(Ended::Well)
 }
 
@@ -183,7 +181,7 @@ pub async fn delete(server: &Server, screen: &Screen, given: &[String], how: Del
     } else {
         "deleted"
     };
-    screen.say(&format!("{}: {done}\n", named.told()));
+    Change::of(&named, done).dry(how.dry_run).show(screen);
     Ok(Ended::Well)
 }
 

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::Ended;
+use crate::change::Change;
 use crate::look::{ago, text};
 use crate::resources::Resources;
 use crate::screen::{Colour, Format, Screen};
@@ -75,12 +76,16 @@ pub async fn quarantine_list(server: &Server, screen: &Screen) -> Result<Ended, 
 pub async fn quarantine_restore(server: &Server, screen: &Screen, name: &str, dry_run: bool) -> Result<Ended, String> {
     let dry = if dry_run { "?dryRun=All" } else { "" };
     let path = format!("{OWN}/quarantinedobjects/{}/restore{dry}", escaped(name));
-    let answer = server.post(&path, &json!({})).await?;
+    let answer = server.post(&path, &json!({})).await.map_err(|refused| match refused.is_unknown_path() {
+        true => "this server has no quarantinedobjects.storage.pawl.dev: it is not Pawl".to_owned(),
+        false => refused.to_string(),
+    })?;
     screen.warn(&answer.warnings);
-    screen.say(&format!(
-        "{name}: {}\n",
-        if dry_run { "would be brought back" } else { "brought back, as unreadable as it was" }
-    ));
+    let said = if dry_run { "would be brought back" } else { "brought back, as unreadable as it was" };
+    let object = json!({"group": "storage.pawl.dev", "version": "v1", "resource": "quarantinedobjects",
+        "kind": "QuarantinedObject", "namespace": "", "name": name});
+    let (name, told) = (format!("quarantinedobject.storage.pawl.dev/{name}"), name.to_owned());
+    Change { name, told, object, said: said.to_owned(), changed: true, dry_run }.show(screen);
     Ok(Ended::Well)
 }
 
@@ -119,10 +124,7 @@ pub async fn purge(server: &Server, screen: &Screen, given: &[String], how: Purg
     }
     let answer = server.delete(&named.path(), &options).await?;
     screen.warn(&answer.warnings);
-    screen.say(&format!(
-        "{}: {}\n",
-        named.told(),
-        if how.dry_run { "would be removed unread" } else { "removed unread" }
-    ));
+    let said = if how.dry_run { "would be removed unread" } else { "removed unread" };
+    Change::of(&named, said).dry(how.dry_run).show(screen);
     Ok(Ended::Well)
 }

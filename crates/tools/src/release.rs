@@ -1,10 +1,13 @@
 //! The clean-up after the controllers of things in use are undeployed: only their key, of all namespaces.
 
+use serde_json::json;
+
 use crate::Ended;
+use crate::change::Change;
 use crate::liens::{LienChange, put};
 use crate::look::{text, words};
 use crate::resources::{Named, Resources};
-use crate::screen::Screen;
+use crate::screen::{Format, Screen};
 use crate::server::Server;
 
 /// Whose liens go, and whether they do.
@@ -31,8 +34,9 @@ pub async fn release(
     let items = server.list(&resource.path(""), true).await?;
     let held: Vec<_> =
         items.iter().filter(|item| words(item, "/metadata/liens").iter().any(|lien| lien == key)).collect();
-    let (mut done, of) = (0, held.len() as u64);
-    let mut failed = Vec::new();
+    let of = held.len() as u64;
+    let (mut done, mut failed) = (Vec::new(), Vec::new());
+    let verb = if how.dry_run { "would be released" } else { "released" };
     for item in held {
         let named = Named {
             resource: resource.clone(),
@@ -40,17 +44,26 @@ pub async fn release(
             name: text(item, "/metadata/name").to_owned(),
         };
         match put(server, &named, LienChange::Remove, key, how.dry_run).await {
-            Ok(_) => done += 1,
+            Ok(changed) => {
+                done.push(Change::of(&named, format!("{verb} from {key}")).changing(changed).dry(how.dry_run));
+            }
             Err(why) if why.contains("answers 404") => {}
             Err(why) => failed.push(format!("{}: {why}", named.told())),
         }
-        progress(done, of);
+        progress(done.len() as u64, of);
     }
     for why in &failed {
         screen.tell(why);
     }
-    let verb = if how.dry_run { "would be released" } else { "released" };
-    screen.say(&format!("{done} of {} {meant} {verb} from {key}\n", items.len()));
+    let value = json!({"kind": "ChangeList", "apiVersion": "tools.pawl.dev/v1", "lookedAt": items.len(),
+        "items": done.iter().map(Change::value).collect::<Vec<_>>(), "failed": failed});
+    screen.say(&match screen.format {
+        Format::Name => done.iter().map(|change| format!("{}\n", change.name)).collect(),
+        Format::Wide => done.iter().map(|change| format!("{}: {}\n", change.told, change.said)).collect(),
+        format => format
+            .of_value(&value)
+            .unwrap_or_else(|| format!("{} of {} {meant} {verb} from {key}\n", done.len(), items.len())),
+    });
     match failed.is_empty() {
         true => Ok(Ended::Well),
         false => Err(format!("{} could not be released; what is done stays done, say it again", failed.len())),

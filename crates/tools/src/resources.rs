@@ -2,7 +2,7 @@
 //! without.
 
 use pawl_meta::nearest::nearest;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::server::{Server, escaped};
 
@@ -157,6 +157,13 @@ impl Named {
             "" => format!("{}/{}", self.resource.typed(), self.name),
             namespace => format!("{}/{} -n {namespace}", self.resource.typed(), self.name),
         }
+    }
+
+    /// What it is, for scripts.
+    pub fn value(&self) -> Value {
+        let Resource { group, version, plural, kind, .. } = &self.resource;
+        json!({"group": group, "version": version, "resource": plural, "kind": kind, "namespace": self.namespace,
+            "name": self.name})
     }
 
     /// `TYPE/NAME in NAMESPACE`, for people.

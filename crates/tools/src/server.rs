@@ -35,6 +35,11 @@ impl Refused {
         }
     }
 
+    /// Whether the server has no such path, which is not the same as no such object.
+    pub fn is_unknown_path(&self) -> bool {
+        self.code() == 404 && self.to_string().contains("could not find the requested resource")
+    }
+
     pub fn reason(&self) -> &str {
         match self {
             Self::Status { reason, .. } => reason,

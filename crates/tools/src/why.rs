@@ -116,10 +116,10 @@ impl Why {
     }
 
     fn value(&self) -> Value {
-        let resource = &self.named.resource;
-        let object = json!({"group": resource.group, "version": resource.version, "resource": resource.plural,
-            "kind": resource.kind, "namespace": self.named.namespace, "name": self.named.name,
-            "deletionTimestamp": self.deleted});
+        let mut object = self.named.value();
+        if let Value::Object(fields) = &mut object {
+            fields.insert("deletionTimestamp".to_owned(), json!(self.deleted));
+        }
         let findings: Vec<Value> = self.findings.iter().map(Finding::value).collect();
         json!({"kind": "Why", "apiVersion": "tools.pawl.dev/v1", "object": object, "kept": self.is_kept(),
             "findings": findings, "missing": self.missing})

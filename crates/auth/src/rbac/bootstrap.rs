@@ -35,13 +35,13 @@ const CONTROLLER_NAMESPACE: &str = "kube-system";
 const CONTROLLER_PREFIX: &str = "system:controller:";
 
 #[expect(clippy::expect_used, reason = "the table is part of the binary and a test reads it")]
-static FACTS: LazyLock<Facts> = LazyLock::new(|| {
+static FACTS: LazyLock<BootstrapFacts> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../../facts/bootstrap-roles.json")).expect("the table of roles is well-formed")
 });
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Facts {
+struct BootstrapFacts {
     #[serde(rename = "about")]
     _about: String,
     labels: BTreeMap<String, String>,
@@ -103,7 +103,7 @@ struct Subject {
     namespace: String,
 }
 
-impl Facts {
+impl BootstrapFacts {
     fn role(&self, kind: &str, role: &Role) -> Value {
         let mut object = self.object(kind, &role.namespace, &role.name, &role.labels);
         if role.aggregate.is_empty() {

@@ -35,12 +35,12 @@ pub struct UserRules {
 /// about a microsecond: what takes longer, as reading a role or making a table, is done without it.
 #[derive(Default)]
 pub struct Index {
-    state: RwLock<State>,
+    state: RwLock<RbacState>,
 }
 
 /// By namespace; the empty namespace holds ClusterRoles and ClusterRoleBindings.
 #[derive(Default)]
-struct State {
+struct RbacState {
     roles: HashMap<String, HashMap<String, Arc<[Rule]>>>,
     scopes: HashMap<String, Scope>,
 }
@@ -142,11 +142,11 @@ impl Index {
         rules.map(|rules| rules.to_vec())
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
+    fn write(&self) -> RwLockWriteGuard<'_, RbacState> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, State> {
+    fn read(&self) -> RwLockReadGuard<'_, RbacState> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -180,7 +180,7 @@ fn refusal(missing: BTreeSet<&str>) -> Decision {
     Decision::NoOpinion { reason: if missing.is_empty() { String::new() } else { missing_reason(missing) } }
 }
 
-impl State {
+impl RbacState {
     /// The cluster's bindings, then those of the namespace.
     fn scopes_of(&self, namespace: &str) -> impl Iterator<Item = &Scope> {
         let local = if namespace.is_empty() { None } else { self.scopes.get(namespace) };

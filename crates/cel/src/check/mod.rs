@@ -9,7 +9,7 @@ mod validate;
 use crate::env::Env;
 use crate::issue::Issues;
 use crate::source::Source;
-use crate::syntax::ast::{Comprehension, Element, Entry, Field, Literal};
+use crate::syntax::ast::{Comprehension, Element, Field, Literal, MapEntry};
 use crate::syntax::{Ast, Node, NodeId};
 use crate::types::{Type, signature};
 use regex::Regex;
@@ -380,7 +380,7 @@ impl Checker<'_> {
         self.set(id, Type::list(ty));
     }
 
-    fn map(&mut self, id: NodeId, entries: &[Entry]) {
+    fn map(&mut self, id: NodeId, entries: &[MapEntry]) {
         let (mut keys, mut values) = (None, None);
         for entry in entries {
             self.check(entry.key);

@@ -1,10 +1,10 @@
 //! The estimate before evaluation: a walk over the checked tree.
 
-use super::path::{Path, Sizes, Step};
+use super::path::{Path, PathStep, Sizes};
 use super::{Argument, CallEstimate, CallSite, LIST_COST, MAP_COST, REGEX_FACTOR, Range, STRING_FACTOR, STRUCT_COST};
 use crate::check::{Checked, Reference};
 use crate::env::Env;
-use crate::syntax::ast::{Comprehension, Element, Entry, Literal};
+use crate::syntax::ast::{Comprehension, Element, Literal, MapEntry};
 use crate::syntax::{Node, NodeId};
 use crate::types::Type;
 use std::collections::HashMap;
@@ -108,7 +108,7 @@ impl<'c> Estimator<'c> {
         if matches!(self.checked.type_of(operand), Type::Map(_) | Type::Object(_)) {
             sum = sum.plus(Range::ONE);
         }
-        let path = self.path(operand).join(Step::Name(field.clone()));
+        let path = self.path(operand).join(PathStep::Name(field.clone()));
         self.paths.insert(id, path);
         sum
     }
@@ -161,7 +161,7 @@ impl<'c> Estimator<'c> {
             };
             if let (Some(container), "index_list" | "index_map") = (operands.nodes.first(), overload_id) {
                 size = self.entry_sizes(*container).map(|entries| entries.value);
-                let step = if overload_id == "index_list" { Step::Items } else { Step::Values };
+                let step = if overload_id == "index_list" { PathStep::Items } else { PathStep::Values };
                 let path = self.path(*container).join(step);
                 self.paths.insert(id, path);
             }
@@ -243,7 +243,7 @@ impl<'c> Estimator<'c> {
         sum
     }
 
-    fn map(&mut self, id: NodeId, entries: &[Entry]) -> Range {
+    fn map(&mut self, id: NodeId, entries: &[MapEntry]) -> Range {
         let mut sum = Range::exactly(MAP_COST);
         let none = Range::new(if entries.is_empty() { 0 } else { u64::MAX }, 0);
         let (mut key, mut value) = (none, none);
@@ -311,10 +311,10 @@ impl<'c> Estimator<'c> {
         let entries = self.entry_sizes(range);
         let is_list = entries.map_or(matches!(self.checked.type_of(range), Type::List(_)), |e| e.is_list);
         let (step, size) = match (role, is_list) {
-            (Role::Key, true) => (Step::Indices, entries.map(|e| e.key)),
-            (Role::Key, false) | (Role::Single, false) => (Step::Keys, entries.map(|e| e.key)),
-            (Role::Value, true) | (Role::Single, true) => (Step::Items, entries.map(|e| e.value)),
-            (Role::Value, false) => (Step::Values, entries.map(|e| e.value)),
+            (Role::Key, true) => (PathStep::Indices, entries.map(|e| e.key)),
+            (Role::Key, false) | (Role::Single, false) => (PathStep::Keys, entries.map(|e| e.key)),
+            (Role::Value, true) | (Role::Single, true) => (PathStep::Items, entries.map(|e| e.value)),
+            (Role::Value, false) => (PathStep::Values, entries.map(|e| e.value)),
         };
         let path = self.path(range).join(step);
         self.locals.entry(name.clone()).or_default().push(Local { path, size, entries: None });

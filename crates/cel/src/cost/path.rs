@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// A step into data.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub enum PathStep {
     Name(Arc<str>),
     Items,
     Keys,
@@ -25,14 +25,14 @@ pub enum Step {
 /// A path; shares its room with the paths it was made from.
 #[derive(Debug, Clone, Default)]
 pub struct Path {
-    room: Rc<RefCell<Vec<Option<Step>>>>,
+    room: Rc<RefCell<Vec<Option<PathStep>>>>,
     length: usize,
 }
 
 impl Path {
     /// The path of a variable.
     pub fn variable(name: Arc<str>) -> Path {
-        Path { room: Rc::new(RefCell::new(vec![Some(Step::Name(name))])), length: 1 }
+        Path { room: Rc::new(RefCell::new(vec![Some(PathStep::Name(name))])), length: 1 }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -40,14 +40,14 @@ impl Path {
     }
 
     /// The path one step further, in the same room while there is some.
-    pub fn join(&self, step: Step) -> Path {
+    pub fn join(&self, step: PathStep) -> Path {
         let mut room = self.room.borrow_mut();
         if let Some(place) = room.get_mut(self.length) {
             *place = Some(step);
             drop(room);
             return Path { room: self.room.clone(), length: self.length + 1 };
         }
-        let mut grown: Vec<Option<Step>> = room.iter().take(self.length).cloned().collect();
+        let mut grown: Vec<Option<PathStep>> = room.iter().take(self.length).cloned().collect();
         grown.push(Some(step));
         grown.resize((self.length * 2).max(1), None);
         Path { room: Rc::new(RefCell::new(grown)), length: self.length + 1 }
@@ -56,7 +56,7 @@ impl Path {
     /// Whether the path starts at the accumulator of a comprehension.
     pub fn is_accumulated(&self) -> bool {
         let room = self.room.borrow();
-        matches!(room.first(), Some(Some(Step::Name(name))) if matches!(&**name, "@result" | "__result__"))
+        matches!(room.first(), Some(Some(PathStep::Name(name))) if matches!(&**name, "@result" | "__result__"))
     }
 }
 
@@ -91,12 +91,12 @@ impl<'d> Sizes<'d> {
         let room = path.room.borrow();
         for step in room.iter().take(path.length).skip(1).flatten() {
             decl = match step {
-                Step::Items | Step::Values => decl.element()?,
-                Step::Keys => {
+                PathStep::Items | PathStep::Values => decl.element()?,
+                PathStep::Keys => {
                     return matches!(decl.static_type(), Type::Map(_)).then_some(Found::Key);
                 }
-                Step::Indices => return None,
-                Step::Name(name) => &decl.as_object()?.field(name).filter(|field| !field.alias)?.decl,
+                PathStep::Indices => return None,
+                PathStep::Name(name) => &decl.as_object()?.field(name).filter(|field| !field.alias)?.decl,
             };
         }
         Some(Found::Decl(decl))

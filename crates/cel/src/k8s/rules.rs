@@ -45,7 +45,7 @@ pub struct RuleError(String);
 
 /// How a rule ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RuleVerdict {
     /// It holds.
     Passed,
     /// It does not; the value is not to be shown.
@@ -116,13 +116,19 @@ impl RuleEnv {
 
 impl Rule {
     /// Decides the rule for a value. `shown` is its message, or its text if it has none.
-    pub fn decide(&self, bindings: &Bindings<'_>, limit: u64, shown: &str, message: Option<&str>) -> (Verdict, u64) {
+    pub fn decide(
+        &self,
+        bindings: &Bindings<'_>,
+        limit: u64,
+        shown: &str,
+        message: Option<&str>,
+    ) -> (RuleVerdict, u64) {
         let outcome = self.program.run(bindings, limit);
         let verdict = match outcome.value {
-            Ok(Val::Bool(true)) => Verdict::Passed,
+            Ok(Val::Bool(true)) => RuleVerdict::Passed,
             Ok(_) => {
                 let detail = message.map_or_else(|| format!("failed rule: {shown}"), str::to_owned);
-                Verdict::Failed { detail }
+                RuleVerdict::Failed { detail }
             }
             Err(error) => undecided(&error, message.unwrap_or(shown)),
         };
@@ -130,16 +136,16 @@ impl Rule {
     }
 }
 
-fn undecided(error: &EvalError, shown: &str) -> Verdict {
+fn undecided(error: &EvalError, shown: &str) -> RuleVerdict {
     if *error == EvalError::CostLimit {
         let why = "no further validation rules will be run due to call cost exceeds limit for rule";
-        return Verdict::TooExpensive { detail: format!("'{error}': {why}: {shown}") };
+        return RuleVerdict::TooExpensive { detail: format!("'{error}': {why}: {shown}") };
     }
     if error.is_no_such_overload() {
         let why = "call arguments did not match a supported operator, function or macro signature for rule";
-        return Verdict::Undecided { detail: format!("'{error}': {why}: {shown}") };
+        return RuleVerdict::Undecided { detail: format!("'{error}': {why}: {shown}") };
     }
-    Verdict::Undecided { detail: format!("{error} evaluating rule: {shown}") }
+    RuleVerdict::Undecided { detail: format!("{error} evaluating rule: {shown}") }
 }
 
 /// What to say of an estimate over its limit: `name` is "estimated rule cost" or the like.

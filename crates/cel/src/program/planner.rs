@@ -13,7 +13,7 @@ use crate::check::{Checked, Reference};
 use crate::cost::standard_actual;
 use crate::env::Env;
 use crate::function::{Actual, Function, Overload, Run};
-use crate::syntax::ast::{Comprehension, Element, Entry, Literal};
+use crate::syntax::ast::{Comprehension, Element, Literal, MapEntry};
 use crate::syntax::{Ast, Node, NodeId};
 use crate::types::Type;
 use crate::value::{Key, Map, Text, Val};
@@ -381,7 +381,7 @@ impl Planner<'_> {
         })
     }
 
-    fn map(&mut self, entries: &[Entry]) -> Planned {
+    fn map(&mut self, entries: &[MapEntry]) -> Planned {
         let mut items = Vec::with_capacity(entries.len());
         for entry in entries {
             let (key, value) = (self.plan(entry.key)?, self.plan(entry.value)?);

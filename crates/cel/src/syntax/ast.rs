@@ -42,7 +42,7 @@ pub enum Node {
         elements: Vec<Element>,
     },
     Map {
-        entries: Vec<Entry>,
+        entries: Vec<MapEntry>,
     },
     Struct {
         name: Arc<str>,
@@ -60,7 +60,7 @@ pub struct Element {
 
 /// An entry of a map; `{?k: v}` makes it optional.
 #[derive(Debug, Clone, Copy)]
-pub struct Entry {
+pub struct MapEntry {
     pub key: NodeId,
     pub value: NodeId,
     pub optional: bool,

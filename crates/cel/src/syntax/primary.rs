@@ -1,6 +1,6 @@
 //! The innermost rules: names, literals, lists, maps and messages.
 
-use super::ast::{Element, Entry, Field, Literal, Node, NodeId};
+use super::ast::{Element, Field, Literal, MapEntry, Node, NodeId};
 use super::literal::unquote;
 use super::parser::{
     AFTER_ARGUMENTS, AFTER_EXPR, Abort, ENDS, IDENTIFIERS, MEMBER_START, NUMBERS, OPTIONAL_EXPR_START, Parsed, Parser,
@@ -90,11 +90,11 @@ impl Parser<'_> {
         Ok(Element { value, optional })
     }
 
-    fn map_entry(&mut self) -> Parsed<Entry> {
+    fn map_entry(&mut self) -> Parsed<MapEntry> {
         let (key, optional) = self.optional_expr(then(&[Kind::Colon]))?;
         self.expect(Kind::Colon, AFTER_EXPR)?;
         let value = self.expr(may_end(Set::of(&[Kind::Comma])))?;
-        Ok(Entry { key, value, optional })
+        Ok(MapEntry { key, value, optional })
     }
 
     /// The list rule inside brackets or braces; a comma before the end belongs to the brackets.

@@ -25,7 +25,7 @@ pub fn etcd_files(given: &Given) -> EtcdFiles {
 
 pub const MORE: &str = "\
 Keys and values are compared at the end. A data directory keeps every revision; etcd gives its own. What was interrupted
-on the way into etcd goes on when it is run again. Exit codes: 0 done, 1 refused or failed.
+goes on when it is run again. Exit codes: 0 done, 1 refused or failed.
 ";
 
 pub fn run(given: Given) -> Result<ExitCode, String> {

@@ -65,7 +65,7 @@ pub const LIEN: Command = Command {
         "kubectl edit cannot: the types that it knows drop the field. A lien is a name with a domain before it:\n",
         "example.com/payments. Nothing else of the object changes.\n"
     ),
-    flags: &[SERVER],
+    flags: &[SERVER, OUTPUT],
     run: |given| {
         let (change, rest) = match given.rest.split_first() {
             Some((first, rest)) if first == "add" => (LienChange::Add, rest),
@@ -84,7 +84,7 @@ pub const DELETE: Command = Command {
         "With --ignore-liens the liens are shown and one is asked first; it needs the verb ignore-liens.\n",
         "Exit codes: 0 done; 1 an error; 3 nobody confirmed.\n"
     ),
-    flags: &[SERVER, IGNORE_LIENS, YES, DRY_RUN],
+    flags: &[SERVER, OUTPUT, IGNORE_LIENS, YES, DRY_RUN],
     run: |given| {
         let how = Deletion {
             ignore_liens: given.switch("ignore-liens")?,
@@ -116,7 +116,7 @@ pub const PURGE: Command = Command {
         "Its name must be typed to confirm. It needs the verb unsafe-delete-ignore-read-errors; what is removed so is\n",
         "kept in quarantine for a while.\nExit codes: 0 done; 1 an error; 3 nobody confirmed.\n"
     ),
-    flags: &[SERVER, YES, DRY_RUN],
+    flags: &[SERVER, OUTPUT, YES, DRY_RUN],
     run: |given| {
         let how = Purge { yes: given.switch("yes")?, dry_run: given.switch("dry-run")? };
         asked(&given, async |server, screen| pawl_tools::purge(&server, &screen, &given.rest, how).await)
@@ -164,7 +164,7 @@ pub const RELEASE_LIENS: Command = Command {
     about: "remove what a controller of things in use has left, once it is undeployed",
     arguments: "",
     more: "Only that controller's key, of all namespaces; other liens stay. It may be stopped and repeated.\n",
-    flags: &[SERVER, CONTROLLER, DRY_RUN],
+    flags: &[SERVER, OUTPUT, CONTROLLER, DRY_RUN],
     run: |given| {
         given.only_flags()?;
         let how = Release { controller: given.value("controller").to_owned(), dry_run: given.switch("dry-run")? };
@@ -196,8 +196,7 @@ pub const HISTORY: Command = Command {
 
 /// Asks the server that the flags mean, and ends as the answer says.
 fn asked(given: &Given, ask: impl AsyncFnOnce(Server, Screen) -> Result<Ended, String>) -> Result<ExitCode, String> {
-    let output = if given.has("output") { given.value("output") } else { "" };
-    let screen = Screen::new(Format::read(output)?);
+    let screen = Screen::new(Format::read(given.value("output"))?);
     let text = |name: &str| Some(given.value(name).to_owned()).filter(|text| !text.is_empty());
     let how = Connect { kubeconfig: path(given, "kubeconfig"), context: text("context"), namespace: text("namespace") };
     let ended = runtime::start()?.block_on(async { ask(pawl_tools::connect(&how).await?, screen).await })?;

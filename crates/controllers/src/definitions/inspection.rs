@@ -1,7 +1,8 @@
 //! The condition `ObjectsInvalidAtRest` of definitions: how many stored objects their schema refuses, as long as it does.
 //!
 //! When a definition changes, its objects are looked at, a few at a time and most of the time not at all. Where something is
-//! refused, its objects are followed until nothing is: nothing new is taken that is not valid, so the number only falls.
+//! refused, its objects are followed until nothing is, and those that change are looked at again at the same pace: nothing new
+//! is taken that is not valid, so the number only falls.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use pawl_custom::plan::invalid_at_rest;
 use pawl_custom::{Family, Survey};
 use pawl_meta::object::Object;
 use pawl_meta::{Status, time};
-use pawl_registry::{Entry, Follower, Served};
+use pawl_registry::{Follower, Served};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
@@ -19,7 +20,7 @@ use tokio::time::Instant;
 
 use super::Catalogue;
 use crate::actor::{Actor, object};
-use crate::feed::Change;
+use crate::informer::Followed;
 
 /// How many objects are looked at in one go.
 const GO: usize = 32;
@@ -51,15 +52,9 @@ pub async fn run(actor: Arc<Actor>, catalogue: Arc<Catalogue>, mut names: mpsc::
 
 async fn inspect(actor: &Actor, catalogue: &Catalogue, name: &str) -> Result<(), Status> {
     let (Some(family), Some(served)) = (catalogue.family(name), catalogue.place_of(name)) else { return Ok(()) };
-    let objects = served.stored.cache.objects();
-    let mut invalid = Invalid::default();
-    let entries: Vec<&Arc<Entry>> = objects.values().collect();
-    for go in entries.chunks(GO) {
-        let started = Instant::now();
-        go.iter().for_each(|entry| invalid.look(catalogue, &family, entry));
-        tokio::time::sleep(started.elapsed() * REST).await;
-    }
-    report(actor, catalogue, name, &invalid.survey(catalogue, &family, &served)).await?;
+    let mut invalid = Invalid { catalogue, family: &family, served: &served, keys: HashSet::new() };
+    invalid.look_at_all().await;
+    report(actor, catalogue, name, &invalid.survey()).await?;
     if invalid.keys.is_empty() {
         return Ok(());
     }
@@ -68,59 +63,96 @@ async fn inspect(actor: &Actor, catalogue: &Catalogue, name: &str) -> Result<(),
     // Some of them may have gone since they were looked at: nobody will tell of those.
     invalid.keys.retain(|key| served.stored.cache.get(key).is_some());
     let mut told = None;
+    let mut changed: HashSet<Arc<str>> = HashSet::new();
+    let (mut look_at, mut report_at) = (Instant::now(), Instant::now() + GATHER);
     loop {
         for change in changes {
             match change {
-                Change::Seen(entry) if invalid.keys.contains(&entry.key) => invalid.look(catalogue, &family, &entry),
-                Change::Seen(_) => {}
-                Change::Gone(entry) => {
+                Followed::Seen(entry) if invalid.keys.contains(&entry.key) => {
+                    changed.insert(Arc::clone(&entry.key));
+                }
+                Followed::Seen(_) => {}
+                Followed::Gone(entry) => {
                     invalid.keys.remove(&entry.key);
+                    changed.remove(&entry.key);
                 }
             }
         }
-        if told != Some(invalid.keys.len()) {
-            tokio::time::sleep(GATHER).await;
-            report(actor, catalogue, name, &invalid.survey(catalogue, &family, &served)).await?;
+        if look_at <= Instant::now() {
+            let some: Vec<Arc<str>> = changed.iter().take(GO).cloned().collect();
+            changed.retain(|key| !some.contains(key));
+            let rest = invalid.look_at(some.iter());
+            look_at = Instant::now() + rest;
+        }
+        let is_news = told != Some(invalid.keys.len());
+        if is_news && (report_at <= Instant::now() || invalid.keys.is_empty()) {
+            report(actor, catalogue, name, &invalid.survey()).await?;
             told = Some(invalid.keys.len());
+            report_at = Instant::now() + GATHER;
         }
         if invalid.keys.is_empty() {
             return Ok(());
         }
-        changes = follower.next().await;
+        let due = [(!changed.is_empty()).then_some(look_at), is_news.then_some(report_at)].into_iter().flatten().min();
+        changes = match due {
+            None => follower.next().await,
+            Some(due) => tokio::select! {
+                changes = follower.next() => changes,
+                () = tokio::time::sleep_until(due) => Vec::new(),
+            },
+        };
     }
 }
 
-/// The objects that are refused, by key.
-#[derive(Default)]
-struct Invalid {
+/// The objects of a definition that are refused.
+struct Invalid<'a> {
+    catalogue: &'a Catalogue,
+    family: &'a Family,
+    served: &'a Served,
     keys: HashSet<Arc<str>>,
 }
 
-impl Invalid {
-    fn look(&mut self, catalogue: &Catalogue, family: &Family, entry: &Entry) {
-        match refused(catalogue, family, entry) {
-            true => self.keys.insert(Arc::clone(&entry.key)),
-            false => self.keys.remove(&entry.key),
-        };
+impl Invalid<'_> {
+    async fn look_at_all(&mut self) {
+        let objects = self.served.stored.cache.objects();
+        let mut keys = objects.keys();
+        loop {
+            let mut go = keys.by_ref().take(GO).peekable();
+            if go.peek().is_none() {
+                return;
+            }
+            let rest = self.look_at(go);
+            tokio::time::sleep(rest).await;
+        }
+    }
+
+    /// Looks at some of them as they are now. Says how long to look at nothing afterwards.
+    fn look_at<'k>(&mut self, keys: impl Iterator<Item = &'k Arc<str>>) -> Duration {
+        let started = Instant::now();
+        for key in keys {
+            let refuses = |found| self.family.refuses(found, self.catalogue.settings()).is_some();
+            let entry = self.served.stored.cache.get(key);
+            match entry.as_deref().and_then(object).is_some_and(refuses) {
+                true => self.keys.insert(Arc::clone(key)),
+                false => self.keys.remove(key),
+            };
+        }
+        started.elapsed() * REST
     }
 
     /// What there is to tell: the first few are looked at once more for their fields.
-    fn survey(&self, catalogue: &Catalogue, family: &Family, served: &Served) -> Survey {
+    fn survey(&self) -> Survey {
         let mut keys: Vec<&Arc<str>> = self.keys.iter().collect();
         keys.sort_unstable();
         let mut survey = Survey::default();
-        for entry in keys.into_iter().take(GO).filter_map(|key| served.stored.cache.get(key)) {
-            let refused = object(&entry).and_then(|found| family.refuses(found, catalogue.settings()));
+        for entry in keys.into_iter().take(GO).filter_map(|key| self.served.stored.cache.get(key)) {
+            let refused = object(&entry).and_then(|found| self.family.refuses(found, self.catalogue.settings()));
             survey.count(refused.as_ref());
         }
-        survey.looked_at = served.stored.cache.len();
+        survey.looked_at = self.served.stored.cache.len();
         survey.refused = survey.refused.max(self.keys.len());
         survey
     }
-}
-
-fn refused(catalogue: &Catalogue, family: &Family, entry: &Entry) -> bool {
-    object(entry).is_some_and(|found| family.refuses(found, catalogue.settings()).is_some())
 }
 
 /// Says what is refused, or nothing any more.

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pawl_custom::Definition;
-use pawl_custom::registration::{MANAGED, api_services, available};
+use pawl_custom::registration::{MANAGED, api_services};
 use pawl_deletion::{Preconditions, Propagation};
+use pawl_meta::Status;
 use pawl_meta::object::{Meta, Object};
-use pawl_meta::{Status, time};
 use pawl_registry::Served;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::actor::{Actor, object};
 
@@ -21,14 +21,8 @@ pub async fn register(actor: &Actor, definitions: &[Arc<Definition>], group: Opt
     let established = definitions.iter().filter(|found| found.established && concerns(&found.group)).map(Arc::as_ref);
     let wanted = api_services(established);
     let present = present(&served, &concerns);
-    for (name, service) in wanted.iter().filter(|(name, _)| !present.contains_key(*name)) {
+    for (_, service) in wanted.iter().filter(|(name, _)| !present.contains_key(*name)) {
         actor.create(&served, "", service).await?;
-        let Some(made) = actor.read(&served, "", name).await?.as_deref().and_then(object) else { continue };
-        let condition = available(&time::now());
-        let edit = |object: &mut Object| {
-            object.insert("status".to_owned(), json!({"conditions": [condition.clone()]}));
-        };
-        actor.change(&served, ("", name), "status", made.uid(), edit).await?;
     }
     for (name, service) in present.iter().filter(|(name, _)| !wanted.contains_key(*name)) {
         let preconditions = Preconditions { uid: Some(service.uid().to_owned()), ..Preconditions::default() };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pawl_registry::{Entry, Served};
+use pawl_registry::{CacheEntry, Served};
 use serde::Deserialize;
 
 use crate::recorder::About;
@@ -20,7 +20,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    pub fn of(served: &Served, entry: &Entry) -> Self {
+    pub fn of(served: &Served, entry: &CacheEntry) -> Self {
         Self {
             api_version: Arc::clone(&served.stored_version),
             kind: Arc::clone(&served.kind),
@@ -70,7 +70,7 @@ impl Default for Owner {
 
 /// An object as it was at a revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct OwnershipFacts {
     pub uid: Uid,
     pub identity: Identity,
     pub revision: u64,
@@ -83,9 +83,9 @@ pub struct Facts {
     pub orphan: bool,
 }
 
-impl Facts {
+impl OwnershipFacts {
     /// Reads the facts of an entry. `None` when the object cannot be read, or is nobody.
-    pub fn of(served: &Served, entry: &Entry) -> Option<Self> {
+    pub fn of(served: &Served, entry: &CacheEntry) -> Option<Self> {
         let metadata: Metadata = entry.readable()?.read_metadata()?;
         if metadata.uid.is_empty() {
             return None;

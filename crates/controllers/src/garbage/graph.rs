@@ -7,7 +7,7 @@ mod objects;
 
 use std::collections::{HashMap, HashSet};
 
-use super::facts::{Facts, Identity, Uid};
+use super::facts::{Identity, OwnershipFacts, Uid};
 use objects::Objects;
 
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub struct Graph {
 /// What the graph knows of one object and its surroundings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    pub facts: Facts,
+    pub facts: OwnershipFacts,
     pub has_dependents: bool,
     /// Dependents that its deletion in the foreground waits for.
     pub blocked: bool,
@@ -30,7 +30,7 @@ pub struct View {
 
 impl Graph {
     /// Takes in an object. Returns whom to look at.
-    pub fn observe(&mut self, facts: Facts) -> Vec<Uid> {
+    pub fn observe(&mut self, facts: OwnershipFacts) -> Vec<Uid> {
         let uid = facts.uid.clone();
         let before = self.objects.get(&uid);
         // What was read past the watch may be newer than what the watch tells.
@@ -56,13 +56,13 @@ impl Graph {
         if self.concerns_itself(&facts, before.as_deref()) {
             work.push(uid.clone());
         }
-        if facts.waits_for_dependents() && !before.as_deref().is_some_and(Facts::waits_for_dependents) {
+        if facts.waits_for_dependents() && !before.as_deref().is_some_and(OwnershipFacts::waits_for_dependents) {
             work.push(uid.clone());
             work.extend(self.dependents(&uid));
             // An owner that waits may now wait for itself.
             work.extend(facts.owners.iter().map(|o| o.uid.clone()).filter(|o| self.is_waiting(o)));
         }
-        if facts.orphans_dependents() && !before.as_deref().is_some_and(Facts::orphans_dependents) {
+        if facts.orphans_dependents() && !before.as_deref().is_some_and(OwnershipFacts::orphans_dependents) {
             work.push(uid);
         }
         work
@@ -88,7 +88,7 @@ impl Graph {
     }
 
     pub fn view(&self, uid: &Uid) -> Option<View> {
-        let facts = Facts::clone(self.objects.get(uid)?);
+        let facts = OwnershipFacts::clone(self.objects.get(uid)?);
         let waits = facts.waits_for_dependents();
         let blocked = waits && self.blocking(uid).next().is_some();
         Some(View {
@@ -110,7 +110,7 @@ impl Graph {
     }
 
     /// Whether an object must be looked at because of what it says itself.
-    fn concerns_itself(&self, facts: &Facts, before: Option<&Facts>) -> bool {
+    fn concerns_itself(&self, facts: &OwnershipFacts, before: Option<&OwnershipFacts>) -> bool {
         if facts.deleting || facts.owners.is_empty() {
             return false;
         }
@@ -140,7 +140,7 @@ impl Graph {
     }
 
     /// The dependents that block the deletion of an object; nobody blocks their own.
-    fn blocking<'g>(&'g self, uid: &'g Uid) -> impl Iterator<Item = &'g Facts> {
+    fn blocking<'g>(&'g self, uid: &'g Uid) -> impl Iterator<Item = &'g OwnershipFacts> {
         let dependents = self.dependents.get(uid).into_iter().flatten();
         dependents
             .filter(move |d| *d != uid)

@@ -2,7 +2,7 @@
 
 use pawl_deletion::Propagation;
 
-use super::facts::{Facts, Owner, Uid};
+use super::facts::{Owner, OwnershipFacts, Uid};
 use super::graph::View;
 
 /// How an owner was found where a reference says that it is.
@@ -22,7 +22,7 @@ pub enum Standing {
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CollectionVerdict {
     Leave,
     /// Nobody who owned it is left: it goes.
     Delete(Propagation),
@@ -39,44 +39,44 @@ pub enum Verdict {
 }
 
 /// What to do about an object that is being deleted; `None` means that its owners must be read.
-pub fn plan_deleting(view: &View) -> Option<Verdict> {
+pub fn plan_deleting(view: &View) -> Option<CollectionVerdict> {
     let facts = &view.facts;
     if facts.orphans_dependents() {
-        return Some(Verdict::Orphan);
+        return Some(CollectionVerdict::Orphan);
     }
     if facts.waits_for_dependents() {
         return Some(match (view.blocked, view.in_cycle) {
-            (false, _) => Verdict::Release,
-            (true, true) => Verdict::Unblock,
+            (false, _) => CollectionVerdict::Release,
+            (true, true) => CollectionVerdict::Unblock,
             // Its dependents were told when the deletion began; the last one of them to go tells it.
-            (true, false) => Verdict::Leave,
+            (true, false) => CollectionVerdict::Leave,
         });
     }
     // Deletion is a one-way street: the end of it is told.
-    (facts.deleting || facts.owners.is_empty()).then_some(Verdict::Leave)
+    (facts.deleting || facts.owners.is_empty()).then_some(CollectionVerdict::Leave)
 }
 
 /// What to do about an object with these owners.
-pub fn plan(latest: &Facts, has_dependents: bool, owners: &[(&Owner, Standing)]) -> Verdict {
+pub fn plan(latest: &OwnershipFacts, has_dependents: bool, owners: &[(&Owner, Standing)]) -> CollectionVerdict {
     let any = |standing| owners.iter().any(|(_, s)| *s == standing);
     if latest.deleting || owners.is_empty() || any(Standing::Misplaced) {
-        return Verdict::Leave;
+        return CollectionVerdict::Leave;
     }
     if any(Standing::Unknown) {
-        return Verdict::AwaitResources;
+        return CollectionVerdict::AwaitResources;
     }
     if any(Standing::Solid) {
         let mut others: Vec<Uid> =
             owners.iter().filter(|(_, s)| *s != Standing::Solid).map(|(o, _)| o.uid.clone()).collect();
         // The same owner under right and wrong coordinates is an owner.
         others.retain(|uid| !owners.iter().any(|(o, s)| o.uid == *uid && *s == Standing::Solid));
-        return if others.is_empty() { Verdict::Leave } else { Verdict::DropOwners(others) };
+        return if others.is_empty() { CollectionVerdict::Leave } else { CollectionVerdict::DropOwners(others) };
     }
     if any(Standing::Waiting) && has_dependents {
-        return Verdict::Delete(Propagation::Foreground);
+        return CollectionVerdict::Delete(Propagation::Foreground);
     }
     // A finalizer that asks for a propagation is honoured.
-    Verdict::Delete(match (latest.orphan, latest.foreground) {
+    CollectionVerdict::Delete(match (latest.orphan, latest.foreground) {
         (true, _) => Propagation::Orphan,
         (false, true) => Propagation::Foreground,
         (false, false) => Propagation::Background,
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use crate::garbage::graph::tests::facts;
 
-    fn check(object: &str, has_dependents: bool, standings: &[Standing], expect: Verdict) {
+    fn check(object: &str, has_dependents: bool, standings: &[Standing], expect: CollectionVerdict) {
         let latest = facts(object);
         let owners: Vec<(&Owner, Standing)> = latest.owners.iter().zip(standings.iter().copied()).collect();
         assert_eq!(plan(&latest, has_dependents, &owners), expect, "{object} {standings:?}");
@@ -97,47 +97,47 @@ mod tests {
     #[test]
     fn an_object_stays_while_somebody_owns_it() {
         use Standing::*;
-        check("x", false, &[], Verdict::Leave);
-        check("x <a", false, &[Solid], Verdict::Leave);
-        check("x <a <b", false, &[Solid, Absent], Verdict::DropOwners(vec!["b".into()]));
-        check("x <a! <b", false, &[Waiting, Solid], Verdict::DropOwners(vec!["a".into()]));
-        check("x <a <a", false, &[Solid, Absent], Verdict::Leave);
+        check("x", false, &[], CollectionVerdict::Leave);
+        check("x <a", false, &[Solid], CollectionVerdict::Leave);
+        check("x <a <b", false, &[Solid, Absent], CollectionVerdict::DropOwners(vec!["b".into()]));
+        check("x <a! <b", false, &[Waiting, Solid], CollectionVerdict::DropOwners(vec!["a".into()]));
+        check("x <a <a", false, &[Solid, Absent], CollectionVerdict::Leave);
     }
 
     #[test]
     fn an_object_without_owners_goes() {
         use Standing::*;
-        check("x <a", false, &[Absent], Verdict::Delete(Propagation::Background));
-        check("x <a", true, &[Absent], Verdict::Delete(Propagation::Background));
-        check("x <a", false, &[Waiting], Verdict::Delete(Propagation::Background));
-        check("x <a", true, &[Waiting], Verdict::Delete(Propagation::Foreground));
-        check("x <a <b", true, &[Absent, Waiting], Verdict::Delete(Propagation::Foreground));
-        check("x <a orphan", true, &[Absent], Verdict::Delete(Propagation::Orphan));
-        check("x <a foreground", false, &[Absent], Verdict::Delete(Propagation::Foreground));
+        check("x <a", false, &[Absent], CollectionVerdict::Delete(Propagation::Background));
+        check("x <a", true, &[Absent], CollectionVerdict::Delete(Propagation::Background));
+        check("x <a", false, &[Waiting], CollectionVerdict::Delete(Propagation::Background));
+        check("x <a", true, &[Waiting], CollectionVerdict::Delete(Propagation::Foreground));
+        check("x <a <b", true, &[Absent, Waiting], CollectionVerdict::Delete(Propagation::Foreground));
+        check("x <a orphan", true, &[Absent], CollectionVerdict::Delete(Propagation::Orphan));
+        check("x <a foreground", false, &[Absent], CollectionVerdict::Delete(Propagation::Foreground));
     }
 
     #[test]
     fn what_cannot_be_told_is_left_alone() {
         use Standing::*;
-        check("x <a <b", false, &[Absent, Unknown], Verdict::AwaitResources);
-        check("x <a <b", false, &[Absent, Misplaced], Verdict::Leave);
-        check("x <a deleting", false, &[Absent], Verdict::Leave);
+        check("x <a <b", false, &[Absent, Unknown], CollectionVerdict::AwaitResources);
+        check("x <a <b", false, &[Absent, Misplaced], CollectionVerdict::Leave);
+        check("x <a deleting", false, &[Absent], CollectionVerdict::Leave);
     }
 
-    fn check_deleting(object: &str, blocked: bool, in_cycle: bool, expect: Option<Verdict>) {
+    fn check_deleting(object: &str, blocked: bool, in_cycle: bool, expect: Option<CollectionVerdict>) {
         let view = View { facts: facts(object), has_dependents: blocked, blocked, in_cycle };
         assert_eq!(plan_deleting(&view), expect, "{object}");
     }
 
     #[test]
     fn a_deletion_under_way() {
-        check_deleting("x", false, false, Some(Verdict::Leave));
+        check_deleting("x", false, false, Some(CollectionVerdict::Leave));
         check_deleting("x <a", false, false, None);
-        check_deleting("x deleting", false, false, Some(Verdict::Leave));
-        check_deleting("x deleting orphan", false, false, Some(Verdict::Orphan));
-        check_deleting("x deleting foreground", false, false, Some(Verdict::Release));
-        check_deleting("x deleting foreground", true, false, Some(Verdict::Leave));
-        check_deleting("x <a deleting foreground", true, true, Some(Verdict::Unblock));
-        check_deleting("x foreground", false, false, Some(Verdict::Leave));
+        check_deleting("x deleting", false, false, Some(CollectionVerdict::Leave));
+        check_deleting("x deleting orphan", false, false, Some(CollectionVerdict::Orphan));
+        check_deleting("x deleting foreground", false, false, Some(CollectionVerdict::Release));
+        check_deleting("x deleting foreground", true, false, Some(CollectionVerdict::Leave));
+        check_deleting("x <a deleting foreground", true, true, Some(CollectionVerdict::Unblock));
+        check_deleting("x foreground", false, false, Some(CollectionVerdict::Leave));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pawl_registry::Served;
 use serde_json::{Value, json};
 
-use super::content::{Content, Thing};
+use super::content::{Content, Remaining};
 
 /// A condition as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,17 @@ pub fn of(content: &Content, errors: &[String]) -> Vec<Condition> {
     let remaining = remaining(content);
     let finalizers = finalizers(content);
     vec![
-        fine("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
+        if content.unknown.is_empty() {
+            fine("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered")
+        } else {
+            let names: Vec<&str> = content.unknown.iter().map(String::as_str).collect();
+            let message = format!(
+                "Discovery failed for some groups, {} failing: customresourcedefinitions that cannot be read: {}",
+                names.len(),
+                named(&names)
+            );
+            found("NamespaceDeletionDiscoveryFailure", "DiscoveryFailed", message)
+        },
         fine(
             "NamespaceDeletionGroupVersionParsingFailure",
             "ParsedGroupVersions",
@@ -84,8 +94,8 @@ pub fn merge(conditions: &mut Vec<Value>, wanted: &[Condition], now: &str) {
 /// What failed, what liens hold and what cannot be read, a text for each resource.
 fn failures(content: &Content, errors: &[String]) -> Vec<String> {
     let mut held: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for thing in content.things.iter().filter(|thing| thing.is_held()) {
-        held.entry(thing.served.resource.group_resource().to_string()).or_default().push(&thing.name);
+    for object in content.objects.iter().filter(|object| object.is_held()) {
+        held.entry(object.served.resource.group_resource().to_string()).or_default().push(&object.name);
     }
     let mut unreadable: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for object in &content.unreadable {
@@ -93,12 +103,12 @@ fn failures(content: &Content, errors: &[String]) -> Vec<String> {
     }
     let mut texts: Vec<String> = errors.to_vec();
     texts.extend(held.iter().map(|(resource, names)| format!("{resource} held by liens: {}", named(names))));
-    let awaited = |thing: &Thing| {
-        let who = thing.awaits.as_ref()?;
-        let resource = thing.served.resource.group_resource();
-        Some(format!("{resource} {:?} used by {} {:?}, which is going", thing.name, who.user.kind(), who.key))
+    let awaited = |object: &Remaining| {
+        let who = object.awaits.as_ref()?;
+        let resource = object.served.resource.group_resource();
+        Some(format!("{resource} {:?} used by {} {:?}, which is going", object.name, who.user.kind(), who.key))
     };
-    texts.extend(content.things.iter().filter_map(awaited));
+    texts.extend(content.objects.iter().filter_map(awaited));
     texts
         .extend(unreadable.iter().map(|(resource, names)| format!("{resource} that cannot be read: {}", named(names))));
     texts.sort();
@@ -116,7 +126,8 @@ fn named(names: &[&str]) -> String {
 
 fn remaining(content: &Content) -> Vec<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    let places = content.things.iter().map(|thing| &thing.served).chain(content.unreadable.iter().map(|u| &u.served));
+    let places =
+        content.objects.iter().map(|object| &object.served).chain(content.unreadable.iter().map(|u| &u.served));
     for served in places {
         *counts.entry(resource(served)).or_default() += 1;
     }
@@ -128,7 +139,7 @@ fn remaining(content: &Content) -> Vec<String> {
 
 fn finalizers(content: &Content) -> Vec<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for finalizer in content.things.iter().flat_map(|thing| &thing.finalizers) {
+    for finalizer in content.objects.iter().flat_map(|object| &object.finalizers) {
         *counts.entry(finalizer).or_default() += 1;
     }
     let mut texts: Vec<String> =
@@ -147,10 +158,10 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    fn thing(plural: &str, group: &str, liens: &[&str], finalizers: &[&str]) -> Thing {
+    fn object(plural: &str, group: &str, liens: &[&str], finalizers: &[&str]) -> Remaining {
         let table = pawl_registry::Table::new(pawl_kinds::builtin(), 1);
         let own = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect();
-        Thing {
+        Remaining {
             served: Arc::clone(table.preferred(group, plural).unwrap()),
             name: "x".to_owned(),
             uid: "u".to_owned(),
@@ -164,8 +175,8 @@ mod tests {
         }
     }
 
-    fn check(things: Vec<Thing>, errors: &[&str], expect: [&str; 3]) {
-        let content = Content { things, unreadable: Vec::new() };
+    fn check(objects: Vec<Remaining>, errors: &[&str], expect: [&str; 3]) {
+        let content = Content { objects, ..Content::default() };
         let errors: Vec<String> = errors.iter().map(|e| (*e).to_owned()).collect();
         let got = of(&content, &errors);
         let texts: Vec<String> = got.iter().map(|c| format!("{} {}: {}", c.holds, c.reason, c.message)).collect();
@@ -186,9 +197,9 @@ mod tests {
         );
         check(
             vec![
-                thing("pods", "", &[], &["a.b/c"]),
-                thing("pods", "", &[], &["a.b/c"]),
-                thing("deployments", "apps", &[], &["a.b/d"]),
+                object("pods", "", &[], &["a.b/c"]),
+                object("pods", "", &[], &["a.b/c"]),
+                object("deployments", "apps", &[], &["a.b/d"]),
             ],
             &[],
             [
@@ -198,7 +209,7 @@ mod tests {
             ],
         );
         check(
-            vec![thing("secrets", "", &["a.b/c"], &[])],
+            vec![object("secrets", "", &["a.b/c"], &[])],
             &["no"],
             [
                 "true ContentDeletionFailed: Failed to delete all resource types, 2 remaining: no, secrets held by liens: \"x\"",

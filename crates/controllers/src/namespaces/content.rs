@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use pawl_kinds::Resource;
 use pawl_meta::object::{Meta, Object};
-use pawl_registry::{Registry, Served, State};
+use pawl_registry::{Readability, Registry, Served, Table};
 use pawl_usage::{Protection, Target, Used, User, Uses, Who};
 
-use crate::feed::each_place;
+use crate::informer::each_place;
 
 /// One object in a namespace.
 #[derive(Clone, Debug)]
-pub struct Thing {
+pub struct Remaining {
     pub served: Arc<Served>,
     pub name: String,
     pub uid: String,
@@ -29,7 +29,39 @@ pub struct Thing {
     pub awaits: Option<Who>,
 }
 
-impl Thing {
+impl Remaining {
+    /// What an object is for the end of its namespace.
+    fn of(registry: &Registry, served: Arc<Served>, name: String, object: &Object) -> Self {
+        let strings = |field: &str| object.meta_strings(field).into_iter().map(str::to_owned).collect();
+        let facts = &served.resource.facts;
+        let used = Used::of(&facts.group, &facts.plural);
+        let target = used.map(|used| Target::new(used, object.namespace(), &name));
+        let mut remaining = Self {
+            name,
+            uid: object.uid().to_owned(),
+            deleting: object.is_deleting(),
+            liens: strings("liens"),
+            finalizers: strings("finalizers"),
+            target,
+            uses: Arc::default(),
+            in_use: false,
+            awaits: None,
+            served,
+        };
+        if remaining.is_pod() {
+            remaining.uses = Uses::of(User::Pod, object);
+        }
+        if !registry.liens_hold() {
+            remaining.liens.clear();
+        } else if let Some(target) = &remaining.target
+            && Protection::of(target.used).is_some_and(|protection| protection.is_wanted(object))
+        {
+            remaining.in_use = registry.usage().keeps(target.used) && registry.usage().is_used(target);
+            remaining.awaits = registry.user_going(target).filter(|_| remaining.is_held());
+        }
+        remaining
+    }
+
     pub fn is_pod(&self) -> bool {
         let facts = &self.served.resource.facts;
         facts.group.is_empty() && facts.plural == "pods"
@@ -46,9 +78,11 @@ impl Thing {
 
 #[derive(Default)]
 pub struct Content {
-    pub things: Vec<Thing>,
+    pub objects: Vec<Remaining>,
     /// Objects that cannot be read.
     pub unreadable: Vec<Unreadable>,
+    /// Definitions that cannot be read and are not served: of what may be stored of them nothing is known.
+    pub unknown: Vec<String>,
 }
 
 pub struct Unreadable {
@@ -66,7 +100,7 @@ impl Content {
     /// Everything in a namespace, as the caches have it. Liens count only where they hold.
     pub fn of(registry: &Registry, namespace: &str) -> Self {
         let table = registry.table();
-        let mut content = Self::default();
+        let mut content = Self { unknown: unknown_definitions(&table), ..Self::default() };
         let prefix = format!("{namespace}/");
         for served in each_place(&table).into_iter().filter(|s| is_content(&s.resource)) {
             let objects = served.stored.cache.objects();
@@ -75,11 +109,11 @@ impl Content {
             for (_, entry) in entries.take_while(|(key, _)| key.starts_with(&prefix)) {
                 let name = entry.name().to_owned();
                 match &entry.state {
-                    State::Readable(readable) => {
+                    Readability::Readable(readable) => {
                         let object = readable.object(entry.revision);
-                        content.things.push(thing(registry, Arc::clone(&served), name, &object));
+                        content.objects.push(Remaining::of(registry, Arc::clone(&served), name, &object));
                     }
-                    State::Unreadable(_) | State::Away(_) => {
+                    Readability::Unreadable(_) | Readability::Away(_) => {
                         content.unreadable.push(Unreadable { served: Arc::clone(&served), name });
                     }
                 }
@@ -89,33 +123,9 @@ impl Content {
     }
 }
 
-fn thing(registry: &Registry, served: Arc<Served>, name: String, object: &Object) -> Thing {
-    let strings = |field: &str| object.meta_strings(field).into_iter().map(str::to_owned).collect();
-    let facts = &served.resource.facts;
-    let used = Used::of(&facts.group, &facts.plural);
-    let target = used.map(|used| Target::new(used, object.namespace(), &name));
-    let mut thing = Thing {
-        name,
-        uid: object.uid().to_owned(),
-        deleting: object.is_deleting(),
-        liens: strings("liens"),
-        finalizers: strings("finalizers"),
-        target,
-        uses: Arc::default(),
-        in_use: false,
-        awaits: None,
-        served,
-    };
-    if thing.is_pod() {
-        thing.uses = Uses::of(User::Pod, object);
-    }
-    if !registry.liens_hold() {
-        thing.liens.clear();
-    } else if let Some(target) = &thing.target
-        && Protection::of(target.used).is_some_and(|protection| protection.is_wanted(object))
-    {
-        thing.in_use = registry.usage().keeps(target.used) && registry.usage().is_used(target);
-        thing.awaits = registry.user_going(target).filter(|_| thing.is_held());
-    }
-    thing
+fn unknown_definitions(table: &Table) -> Vec<String> {
+    let Some(home) = table.preferred(pawl_custom::GROUP, pawl_custom::PLURAL) else { return Vec::new() };
+    let is_served =
+        |name: &str| name.split_once('.').is_some_and(|(plural, group)| table.preferred(group, plural).is_some());
+    home.stored.cache.closed().keys().filter(|name| !is_served(name)).map(|name| name.to_string()).collect()
 }

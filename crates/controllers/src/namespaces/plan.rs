@@ -10,7 +10,7 @@ use std::time::Duration;
 use pawl_usage::Target;
 use tokio::time::Instant;
 
-use super::content::Thing;
+use super::content::Remaining;
 
 /// What is to be done next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,26 +18,26 @@ pub enum Round {
     /// Nothing is left.
     Finish,
     /// These go now, by their place in the content.
-    Delete { things: Vec<usize>, ignore_liens: bool },
+    Delete { objects: Vec<usize>, ignore_liens: bool },
     /// Nothing can be done but wait; `held` says whether liens are waited for.
     Wait { held: bool },
 }
 
 /// What to do about the content of a namespace. `stalled` says that nothing has moved for a while.
-pub fn plan(content: &[Thing], stalled: bool) -> Round {
+pub fn plan(content: &[Remaining], stalled: bool) -> Round {
     if content.is_empty() {
         return Round::Finish;
     }
-    let pick = |wanted: &dyn Fn(&Thing) -> bool| -> Vec<usize> {
-        content.iter().enumerate().filter(|(_, thing)| wanted(thing)).map(|(i, _)| i).collect()
+    let pick = |wanted: &dyn Fn(&Remaining) -> bool| -> Vec<usize> {
+        content.iter().enumerate().filter(|(_, object)| wanted(object)).map(|(i, _)| i).collect()
     };
-    let go = |things: Vec<usize>, ignore_liens| Round::Delete { things, ignore_liens };
-    let free_pods = pick(&|thing| thing.is_pod() && thing.is_free());
+    let go = |objects: Vec<usize>, ignore_liens| Round::Delete { objects, ignore_liens };
+    let free_pods = pick(&|object| object.is_pod() && object.is_free());
     if !free_pods.is_empty() {
         return go(free_pods, false);
     }
-    let held_pods = pick(&|thing| thing.is_pod() && thing.is_held());
-    if content.iter().any(|thing| thing.is_pod() && thing.deleting) {
+    let held_pods = pick(&|object| object.is_pod() && object.is_held());
+    if content.iter().any(|object| object.is_pod() && object.deleting) {
         return if stalled && !held_pods.is_empty() {
             go(held_pods, true)
         } else {
@@ -46,12 +46,12 @@ pub fn plan(content: &[Thing], stalled: bool) -> Round {
     }
     let used: HashSet<&Target> =
         content.iter().flat_map(|pod| pod.uses.targets.iter().map(|(target, _)| target)).collect();
-    let is_used = |thing: &Thing| thing.target.as_ref().is_some_and(|target| used.contains(target));
-    let free = pick(&|thing| thing.is_free() && !is_used(thing));
+    let is_used = |object: &Remaining| object.target.as_ref().is_some_and(|target| used.contains(target));
+    let free = pick(&|object| object.is_free() && !is_used(object));
     if !free.is_empty() {
         return go(free, false);
     }
-    let held = pick(&Thing::is_held);
+    let held = pick(&Remaining::is_held);
     match (stalled, held_pods.is_empty(), held.is_empty()) {
         (true, false, _) => go(held_pods, true),
         (true, true, false) => go(held, true),
@@ -72,12 +72,12 @@ impl Progress {
     }
 
     /// Takes in what is there now. Returns for how long nothing has moved.
-    pub fn watch(&mut self, content: &[Thing], now: Instant) -> Duration {
+    pub fn watch(&mut self, content: &[Remaining], now: Instant) -> Duration {
         let measure = [
             content.len(),
-            content.iter().filter(|thing| !thing.deleting).count(),
-            content.iter().map(|thing| thing.liens.len()).sum(),
-            content.iter().map(|thing| thing.finalizers.len()).sum(),
+            content.iter().filter(|object| !object.deleting).count(),
+            content.iter().map(|object| object.liens.len()).sum(),
+            content.iter().map(|object| object.finalizers.len()).sum(),
         ];
         let least = self.least.get_or_insert_with(|| {
             self.moved = now;
@@ -89,7 +89,7 @@ impl Progress {
                 self.moved = now;
             }
         }
-        if content.iter().any(|thing| thing.awaits.is_some()) {
+        if content.iter().any(|object| object.awaits.is_some()) {
             self.moved = now;
         }
         now.saturating_duration_since(self.moved)
@@ -110,14 +110,14 @@ mod tests {
 
     /// Reads content from words: `pod:name`, `secret:name`, with `+lien`, `+used`, `+deleting`,
     /// `+finalizer`, `+uses=name`, `+awaits=volume`.
-    fn content(text: &str) -> Vec<Thing> {
+    fn content(text: &str) -> Vec<Remaining> {
         let table = pawl_registry::Table::new(pawl_kinds::builtin(), 1);
         text.split_whitespace()
             .map(|word| {
                 let mut parts = word.split('+');
                 let (kind, name) = parts.next().unwrap().split_once(':').unwrap();
                 let served = table.preferred("", &format!("{kind}s")).unwrap();
-                let mut thing = Thing {
+                let mut object = Remaining {
                     served: Arc::clone(served),
                     name: name.to_owned(),
                     uid: name.to_owned(),
@@ -131,17 +131,17 @@ mod tests {
                 };
                 for part in parts {
                     match part.split_once('=') {
-                        Some(("uses", secret)) => thing.uses = pod_with(secret),
+                        Some(("uses", secret)) => object.uses = pod_with(secret),
                         Some(("awaits", volume)) => {
-                            thing.awaits = Some(Who { user: User::Volume, key: volume.into() });
+                            object.awaits = Some(Who { user: User::Volume, key: volume.into() });
                         }
-                        _ if part == "used" => thing.in_use = true,
-                        _ if part == "lien" => thing.liens.push("a.b/c".to_owned()),
-                        _ if part == "finalizer" => thing.finalizers.push("a.b/c".to_owned()),
-                        _ => thing.deleting = true,
+                        _ if part == "used" => object.in_use = true,
+                        _ if part == "lien" => object.liens.push("a.b/c".to_owned()),
+                        _ if part == "finalizer" => object.finalizers.push("a.b/c".to_owned()),
+                        _ => object.deleting = true,
                     }
                 }
-                thing
+                object
             })
             .collect()
     }
@@ -151,8 +151,8 @@ mod tests {
         let got = match plan(&content, stalled) {
             Round::Finish => "finish".to_owned(),
             Round::Wait { held } => format!("wait{}", if held { " for liens" } else { "" }),
-            Round::Delete { things, ignore_liens } => {
-                let names: Vec<&str> = things.iter().map(|i| content[*i].name.as_str()).collect();
+            Round::Delete { objects, ignore_liens } => {
+                let names: Vec<&str> = objects.iter().map(|i| content[*i].name.as_str()).collect();
                 format!("delete{} {}", if ignore_liens { " in spite of liens" } else { "" }, names.join(" "))
             }
         };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// An object: what holds it, whether it is going, and who owns it (and waits for it).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Thing {
+pub struct Remaining {
     pub lien: bool,
     pub hold: bool,
     pub deleting: bool,
@@ -15,7 +15,7 @@ pub struct Thing {
 
 /// All objects that are there. Owners may be gone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct World(pub BTreeMap<usize, Thing>);
+pub struct World(pub BTreeMap<usize, Remaining>);
 
 #[derive(Clone, Copy, Debug)]
 pub enum Policy {
@@ -75,7 +75,7 @@ impl World {
                     steps.push((must, world));
                 }
             };
-            let of = |world: &mut World, change: &dyn Fn(&mut Thing)| {
+            let of = |world: &mut World, change: &dyn Fn(&mut Remaining)| {
                 if let Some(thing) = world.0.get_mut(&i) {
                     change(thing);
                 }
@@ -98,7 +98,7 @@ impl World {
                 if self.blocking(i).is_empty() {
                     step(true, &|world| of(world, &|t| t.foreground = false));
                 }
-                let unblock = |t: &mut Thing| t.owners.values_mut().for_each(|blocks| *blocks = false);
+                let unblock = |t: &mut Remaining| t.owners.values_mut().for_each(|blocks| *blocks = false);
                 if self.returns(i, true) {
                     step(true, &|world| of(world, &unblock));
                 } else if self.returns(i, false) {

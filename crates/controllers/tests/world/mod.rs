@@ -148,7 +148,7 @@ impl World {
     /// Everything of a resource, by key.
     pub fn all(&self, plural: &str) -> BTreeMap<String, Object> {
         let objects = self.served(plural).stored.cache.objects();
-        let read = |entry: &pawl_registry::Entry| entry.readable().unwrap().object(entry.revision);
+        let read = |entry: &pawl_registry::CacheEntry| entry.readable().unwrap().object(entry.revision);
         objects.iter().map(|(key, entry)| (key.to_string(), read(entry))).collect()
     }
 

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::{End, Filter, LIMIT, Operator, Slice, Step};
+use super::{End, Filter, LIMIT, Operator, PathStep, Slice};
 
 type Found<'v> = Vec<Cow<'v, Value>>;
 
@@ -16,11 +16,11 @@ pub struct Misfit {
 }
 
 /// All values at the end of the steps.
-pub fn all<'v>(steps: &[Step], object: &'v Value) -> Result<Found<'v>, Misfit> {
+pub fn all<'v>(steps: &[PathStep], object: &'v Value) -> Result<Found<'v>, Misfit> {
     walk(steps, vec![Cow::Borrowed(object)])
 }
 
-fn walk<'v>(steps: &[Step], mut at: Found<'v>) -> Result<Found<'v>, Misfit> {
+fn walk<'v>(steps: &[PathStep], mut at: Found<'v>) -> Result<Found<'v>, Misfit> {
     for step in steps {
         at = take(step, at)?;
         if at.len() > LIMIT {
@@ -30,16 +30,16 @@ fn walk<'v>(steps: &[Step], mut at: Found<'v>) -> Result<Found<'v>, Misfit> {
     Ok(at)
 }
 
-fn take<'v>(step: &Step, input: Found<'v>) -> Result<Found<'v>, Misfit> {
+fn take<'v>(step: &PathStep, input: Found<'v>) -> Result<Found<'v>, Misfit> {
     let something = !input.is_empty();
     let mut found = Vec::new();
     match step {
-        Step::Field(name) => found.extend(input.into_iter().filter_map(|value| member(value, name))),
-        Step::Wildcard => input.into_iter().for_each(|value| found.extend(children(value))),
-        Step::Recursive => descend(input, &mut found),
-        Step::Constant(value) => found.extend(input.iter().map(|_| Cow::Owned(value.clone()))),
-        Step::Word => return Err(Misfit { something }),
-        Step::Union(alternatives) => {
+        PathStep::Field(name) => found.extend(input.into_iter().filter_map(|value| member(value, name))),
+        PathStep::Wildcard => input.into_iter().for_each(|value| found.extend(children(value))),
+        PathStep::Recursive => descend(input, &mut found),
+        PathStep::Constant(value) => found.extend(input.iter().map(|_| Cow::Owned(value.clone()))),
+        PathStep::Word => return Err(Misfit { something }),
+        PathStep::Union(alternatives) => {
             for steps in alternatives {
                 found.extend(walk(steps, input.clone())?);
                 if found.len() > LIMIT {
@@ -47,7 +47,7 @@ fn take<'v>(step: &Step, input: Found<'v>) -> Result<Found<'v>, Misfit> {
                 }
             }
         }
-        Step::Slice(slice) => {
+        PathStep::Slice(slice) => {
             for value in input.into_iter().filter(|value| !value.is_null()) {
                 let Some(range) = value.as_array().and_then(|items| bounds(*slice, items.len())) else {
                     return Err(Misfit { something });
@@ -56,7 +56,7 @@ fn take<'v>(step: &Step, input: Found<'v>) -> Result<Found<'v>, Misfit> {
                 found.extend(children(value).skip(start).take(end - start).step_by(step));
             }
         }
-        Step::Filter(filter) => {
+        PathStep::Filter(filter) => {
             for value in input {
                 if !value.is_array() {
                     return Err(Misfit { something });

@@ -2,10 +2,10 @@
 
 use serde_json::{Number, Value};
 
-use super::{End, Filter, Operator, Slice, Step};
+use super::{End, Filter, Operator, PathStep, Slice};
 
 /// The steps of one action: what stands between two braces. What follows a closing brace is text to upstream and nothing here.
-pub fn action(text: &str) -> Option<Vec<Step>> {
+pub fn action(text: &str) -> Option<Vec<PathStep>> {
     let mut parser = Parser { rest: text };
     let mut steps = Vec::new();
     while !parser.rest.is_empty() && !parser.rest.starts_with('}') {
@@ -19,16 +19,16 @@ struct Parser<'t> {
 }
 
 impl<'t> Parser<'t> {
-    fn step(&mut self, steps: &mut Vec<Step>) -> Option<()> {
+    fn step(&mut self, steps: &mut Vec<PathStep>) -> Option<()> {
         if self.take("[?(") {
             steps.push(self.filter()?);
             return Some(());
         }
         if self.take("..") {
-            if steps.last() == Some(&Step::Recursive) {
+            if steps.last() == Some(&PathStep::Recursive) {
                 return None;
             }
-            steps.push(Step::Recursive);
+            steps.push(PathStep::Recursive);
             if self.rest.starts_with(is_word) {
                 steps.push(self.field());
             }
@@ -41,7 +41,7 @@ impl<'t> Parser<'t> {
                 self.skip(first);
                 self.brackets(steps)?;
             }
-            '"' | '\'' => steps.push(Step::Constant(Value::String(self.quoted(first)?))),
+            '"' | '\'' => steps.push(PathStep::Constant(Value::String(self.quoted(first)?))),
             '.' => {
                 self.skip(first);
                 steps.push(self.field());
@@ -49,9 +49,9 @@ impl<'t> Parser<'t> {
             '+' | '-' => steps.push(self.number()?),
             c if c.is_numeric() => steps.push(self.number()?),
             c if is_word(c) => steps.push(match self.until(is_terminator) {
-                "true" => Step::Constant(Value::Bool(true)),
-                "false" => Step::Constant(Value::Bool(false)),
-                _ => Step::Word,
+                "true" => PathStep::Constant(Value::Bool(true)),
+                "false" => PathStep::Constant(Value::Bool(false)),
+                _ => PathStep::Word,
             }),
             _ => return None,
         }
@@ -59,7 +59,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A name up to what cannot be part of one; a backslash makes anything part of it.
-    fn field(&mut self) -> Step {
+    fn field(&mut self) -> PathStep {
         let mut name = String::new();
         let mut escaped = false;
         let mut end = self.rest.len();
@@ -80,24 +80,24 @@ impl<'t> Parser<'t> {
             }
         }
         let text = self.advance(end);
-        if text == "*" { Step::Wildcard } else { Step::Field(name.into()) }
+        if text == "*" { PathStep::Wildcard } else { PathStep::Field(name.into()) }
     }
 
-    fn brackets(&mut self, steps: &mut Vec<Step>) -> Option<()> {
+    fn brackets(&mut self, steps: &mut Vec<PathStep>) -> Option<()> {
         let inside = self.through(|c| c == ']')?;
         let alternatives: Vec<&str> = inside.split(',').collect();
         if alternatives.len() > 1 {
             let union = alternatives.iter().map(|one| action(&format!("[{}]", one.trim_matches(' '))));
-            steps.push(Step::Union(union.collect::<Option<_>>()?));
+            steps.push(PathStep::Union(union.collect::<Option<_>>()?));
         } else if let Some(key) = quoted_key(inside) {
             steps.extend(action(&format!(".{key}"))?);
         } else {
-            steps.push(Step::Slice(slice(inside)?));
+            steps.push(PathStep::Slice(slice(inside)?));
         }
         Some(())
     }
 
-    fn filter(&mut self) -> Option<Step> {
+    fn filter(&mut self) -> Option<PathStep> {
         let (mut begun, mut ended) = (None, false);
         let mut before = '(';
         let mut end = None;
@@ -122,10 +122,10 @@ impl<'t> Parser<'t> {
             Some((left, operator, right)) => Filter { left: action(left)?, compare: Some((operator, action(right)?)) },
             None => Filter { left: action(text)?, compare: None },
         };
-        Some(Step::Filter(Box::new(filter)))
+        Some(PathStep::Filter(Box::new(filter)))
     }
 
-    fn number(&mut self) -> Option<Step> {
+    fn number(&mut self) -> Option<PathStep> {
         let sign = usize::from(self.rest.starts_with(['+', '-']));
         let body = self.rest.get(sign..)?;
         let end = body.find(|c: char| c != '.' && !c.is_numeric()).unwrap_or(body.len());
@@ -134,7 +134,7 @@ impl<'t> Parser<'t> {
             Ok(whole) => Number::from(whole),
             Err(_) => Number::from_f64(text.parse().ok()?)?,
         };
-        Some(Step::Constant(Value::Number(number)))
+        Some(PathStep::Constant(Value::Number(number)))
     }
 
     fn quoted(&mut self, quote: char) -> Option<String> {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::UsedBy;
+use crate::is_held;
 
 const NOW: i64 = 1_700_000_000;
 
@@ -11,7 +12,7 @@ fn options(value: Value) -> DeleteOptions {
     DeleteOptions::read(&object(value)).unwrap()
 }
 
-fn judge_it(target: Value, opts: Value, traits: Traits, liens_hold: bool) -> Verdict {
+fn judge_it(target: Value, opts: Value, traits: Traits, liens_hold: bool) -> DeletionVerdict {
     let resource = GroupResource::new("", "configmaps");
     let (target, options) = (object(target), options(opts));
     let deletion = Deletion {
@@ -25,23 +26,23 @@ fn judge_it(target: Value, opts: Value, traits: Traits, liens_hold: bool) -> Ver
         now: NOW,
     };
     let verdict = judge(&deletion, target.clone());
-    if let Verdict::Remove { object, changed } = &verdict {
+    if let DeletionVerdict::Remove { object, changed } = &verdict {
         assert_eq!(*changed, *object != target);
     }
     verdict
 }
 
 /// What a verdict comes to, in one line.
-fn told(verdict: Verdict) -> String {
+fn told(verdict: DeletionVerdict) -> String {
     let terms = |o: &Object| {
         let seconds = o.metadata().and_then(|m| m.get("deletionGracePeriodSeconds")).map(Value::to_string);
         format!("grace={} finalizers={:?}", seconds.unwrap_or_else(|| "-".to_owned()), o.meta_strings("finalizers"))
     };
     match verdict {
-        Verdict::Remove { object, .. } => format!("remove {}", terms(&object)),
-        Verdict::Mark(o) => format!("mark {}", terms(&o)),
-        Verdict::Underway => "underway".to_owned(),
-        Verdict::Refuse(status) => format!("refuse {} {}", status.code, status.reason),
+        DeletionVerdict::Remove { object, .. } => format!("remove {}", terms(&object)),
+        DeletionVerdict::Mark(o) => format!("mark {}", terms(&o)),
+        DeletionVerdict::Underway => "underway".to_owned(),
+        DeletionVerdict::Refuse(status) => format!("refuse {} {}", status.code, status.reason),
     }
 }
 
@@ -87,7 +88,9 @@ fn liens_stop_a_deletion_from_starting() {
     check(held.clone(), json!({"propagationPolicy": "Foreground"}), "refuse 409 Conflict");
     check(held.clone(), json!({"ignoreLiens": true}), "remove grace=- finalizers=[]");
     assert_eq!(told(judge_it(held.clone(), json!({}), Traits::default(), false)), "remove grace=- finalizers=[]");
-    let Verdict::Refuse(status) = judge_it(held, json!({}), Traits::default(), true) else { panic!("not refused") };
+    let DeletionVerdict::Refuse(status) = judge_it(held, json!({}), Traits::default(), true) else {
+        panic!("not refused")
+    };
     assert_eq!(
         status.message,
         "Operation cannot be fulfilled on configmaps \"c\": the object is held by liens: \"example.com/a\", \"example.com/b\""
@@ -134,7 +137,7 @@ fn a_grace_period_must_end_at_a_time_that_can_be_told() {
     check_pod(pod(30), json!({"gracePeriodSeconds": i64::MAX}), refused);
     check(json!({"metadata": {"name": "c"}}), json!({"gracePeriodSeconds": i64::MAX}), refused);
     let traits = Traits { grace: Some(Grace::Pod), ..Traits::default() };
-    let Verdict::Mark(marked) = judge_it(pod(i64::MAX), json!({}), traits, true) else { panic!("not marked") };
+    let DeletionVerdict::Mark(marked) = judge_it(pod(i64::MAX), json!({}), traits, true) else { panic!("not marked") };
     assert_eq!(marked.meta_str("deletionTimestamp"), time::seconds(time::latest()));
 }
 
@@ -181,7 +184,7 @@ fn what_is_used_is_kept_like_what_liens_hold() {
         };
         let object = json!({"metadata": {"name": "db", "liens": liens}});
         match judge(&deletion, object.as_object().unwrap().clone()) {
-            Verdict::Refuse(status) => {
+            DeletionVerdict::Refuse(status) => {
                 assert!(is_held(&status), "{status}");
                 let causes = status.details.unwrap().causes;
                 let causes = causes.iter().map(|c| format!("{} {} {}", c.reason, c.field, c.message)).collect();

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pawl_meta::Status;
-use pawl_registry::{Entry, Page, Plain, Readable, State, encode};
+use pawl_registry::{CacheEntry, Page, Plain, Readability, Readable, encode};
 use serde_json::{Value, json};
 
 use crate::api::Api;
@@ -16,14 +16,14 @@ pub(crate) fn list(api: &Api) -> Result<Page, Status> {
 }
 
 /// One by its name.
-pub(crate) fn get(api: &Api, name: &str) -> Result<Arc<Entry>, Status> {
+pub(crate) fn get(api: &Api, name: &str) -> Result<Arc<CacheEntry>, Status> {
     let missing = || Status::not_found(&pawl_meta::GroupResource::new("", "componentstatus"), name);
     list(api)?.entries.into_iter().find(|entry| entry.name() == name).ok_or_else(missing)
 }
 
-fn store(api: &Api) -> Result<Entry, Status> {
+fn store(api: &Api) -> Result<CacheEntry, Status> {
     const NAME: &str = "etcd-0";
-    let condition = match api.registry.storage().kv().health() {
+    let condition = match api.registry.store_health() {
         Ok(()) => json!({"type": "Healthy", "status": "True", "message": "ok"}),
         Err(error) => json!({"type": "Healthy", "status": "False", "error": error.to_string()}),
     };
@@ -32,5 +32,5 @@ fn store(api: &Api) -> Result<Entry, Status> {
     });
     let Value::Object(object) = object else { return Err(Status::internal("no component")) };
     let readable = Readable::cut(Plain::new(encode(&object)), None, &[]).map_err(Status::internal)?;
-    Ok(Entry { key: NAME.into(), revision: 0, state: State::Readable(readable) })
+    Ok(CacheEntry { key: NAME.into(), revision: 0, state: Readability::Readable(readable) })
 }

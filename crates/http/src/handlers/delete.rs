@@ -5,7 +5,7 @@ use http::Response;
 use pawl_deletion::{DeleteOptions, IGNORE_READ_ERRORS};
 use pawl_meta::{GroupVersion, Status, go};
 use pawl_registry::{
-    BodyError, DeleteRequest, Deleted, Entry, FieldValidation, Opened, Readable, Sent, Served, api_type, open_body,
+    BodyError, CacheEntry, DeleteRequest, Deleted, FieldValidation, Opened, Readable, Sent, Served, api_type, open_body,
 };
 use serde_json::{Map, Value, json};
 
@@ -75,7 +75,7 @@ fn decode(sent: Sent<'_>) -> Result<Map<String, Value>, Status> {
     Ok(object)
 }
 
-fn success(served: &Served, entry: &Entry) -> Value {
+fn success(served: &Served, entry: &CacheEntry) -> Value {
     let facts = &served.resource.facts;
     let uid = entry.readable().and_then(Readable::uid);
     let mut details = Map::new();

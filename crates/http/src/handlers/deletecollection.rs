@@ -28,6 +28,6 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &mut Call) -> 
     call.cx.dry_run = options.dry_run;
     let page = api.registry.delete_collection(&call.cx, served, &list, &options).await?;
     let include = IncludeObject::parse(call.query.get("includeObject"));
-    let (body, _) = render::list(served, page, accepted, include, false, api.places.turns())?;
+    let (body, _) = render::list(served, page, accepted, include, false, api.shares.turns())?;
     Ok(respond::with(200, accepted.media.content_type(), body))
 }

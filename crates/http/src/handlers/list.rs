@@ -27,7 +27,7 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Resu
         IncludeObject::check(call.query.get("includeObject"))?;
     }
     let include = IncludeObject::parse(call.query.get("includeObject"));
-    let (body, compressed) = render::list(served, page, accepted, include, gzip, api.places.turns())?;
+    let (body, compressed) = render::list(served, page, accepted, include, gzip, api.shares.turns())?;
     let mut response = respond::with(200, accepted.media.content_type(), body);
     if compressed {
         response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));

@@ -36,7 +36,7 @@ pub(super) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Resu
             return Err(Status::bad_request(format!("pod {name} does not have a host assigned")));
         }
         let nodes = api.registry.table().find("", "v1", "nodes").cloned();
-        let is_there = nodes.is_some_and(|nodes| nodes.stored.cache.get(node).is_some());
+        let is_there = nodes.is_some_and(|nodes| nodes.stored.weight_of("", node).is_some());
         if !is_there && subresource != "proxy" {
             return Err(Status::not_found(&served.resource.group_resource(), node));
         }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use http::Response;
 use pawl_meta::Status;
-use pawl_registry::{Change, Encoding, FieldValidation, Sent, Served, UpdateRequest};
+use pawl_registry::{Encoding, FieldValidation, Mutation, Sent, Served, UpdateRequest};
 
 use crate::api::{Api, Call};
 use crate::body::Body;
@@ -28,7 +28,7 @@ pub(crate) async fn answer(api: &Api, served: &Served, call: &mut Call) -> Resul
         subresource: &call.info.subresource,
         creates,
         create_refused,
-        change: Change::replace(sent),
+        change: Mutation::replace(sent),
     };
     let updated = api.registry.update(cx, served, request).await?;
     api.metrics.validated(options.directive(), started);

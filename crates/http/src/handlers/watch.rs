@@ -51,7 +51,7 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Resu
     };
     let labels = Labels::of(&call.target, &call.info);
     let (counter, sizes) = api.metrics.watch_events(&labels);
-    let state = State {
+    let state = WatchState {
         source,
         renderer,
         definition: served.resource.facts.custom.then(|| Definition::of(api)),
@@ -65,7 +65,7 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Resu
     Ok(respond::with(200, content_type, Body::Stream(Box::pin(stream::unfold(state, next)))))
 }
 
-struct State {
+struct WatchState {
     source: Source,
     renderer: WatchRenderer,
     /// Of what users defined: what it is may change while it is watched.
@@ -119,7 +119,7 @@ impl Definition {
 
 /// The next piece of the stream; `None` ends it cleanly: at its time, when the server stops, or when what is watched is no
 /// longer served.
-async fn next(mut state: State) -> Option<(Bytes, State)> {
+async fn next(mut state: WatchState) -> Option<(Bytes, WatchState)> {
     let items = loop {
         break match &mut state.source {
             Source::Error(status) => vec![WatchItem::Error(Box::new(status.take()?))],

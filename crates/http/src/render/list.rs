@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::stream;
 use pawl_meta::Status;
-use pawl_registry::{Entry, Page, Served};
+use pawl_registry::{CacheEntry, Page, Served};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
@@ -194,7 +194,7 @@ fn body(chunks: impl Iterator<Item = Vec<u8>> + Send + 'static, size: usize, gzi
     (Body::Stream(Box::pin(stream::iter(chunks.map(Bytes::from)))), false)
 }
 
-fn write_entry(out: &mut Vec<u8>, served: &Served, entry: &Entry, partial: bool, beta: bool) {
+fn write_entry(out: &mut Vec<u8>, served: &Served, entry: &CacheEntry, partial: bool, beta: bool) {
     // The registry refuses lists with unreadable objects in them.
     let Some(readable) = entry.readable() else { return };
     if partial {
@@ -220,7 +220,7 @@ pub(super) fn metadata(page: &Page) -> Value {
 
 struct Chunks {
     served: Arc<Served>,
-    entries: std::vec::IntoIter<Arc<Entry>>,
+    entries: std::vec::IntoIter<Arc<CacheEntry>>,
     head: Option<String>,
     partial: bool,
     beta: bool,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use pawl_meta::Status;
 use pawl_meta::object::Object;
 use pawl_protobuf::{SEAL_END, append_message, begin_seal, field_len, seal};
-use pawl_registry::{Entry, Messages, Page, Readable, Served, api_type, protobuf};
+use pawl_registry::{CacheEntry, Messages, Page, Readable, Served, api_type, protobuf};
 use pawl_schema::TypeRef;
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,7 @@ use crate::negotiation::{Accepted, Form};
 /// One object in its envelope.
 pub(super) fn object(
     served: &Served,
-    entry: &Entry,
+    entry: &CacheEntry,
     readable: &Readable,
     accepted: Accepted,
 ) -> Result<Vec<u8>, Status> {
@@ -43,7 +43,7 @@ pub(super) fn list(
     let metadata_only = named("meta.v1.PartialObjectMetadata")?;
     let keep = Messages::are_kept(page.entries.iter().map(|entry| entry.weight()).sum());
     let served = Arc::clone(served);
-    let message = move |served: &Served, entry: &Entry| -> Result<Option<Bytes>, Status> {
+    let message = move |served: &Served, entry: &CacheEntry| -> Result<Option<Bytes>, Status> {
         let Some(readable) = entry.readable() else { return Ok(None) };
         Ok(Some(match partial {
             true => Bytes::from(encode(metadata_only, &only_metadata(served, entry, readable))?),
@@ -88,7 +88,7 @@ pub(super) fn bookmark(served: &Served, accepted: Accepted, metadata: Map<String
     Some(seal(accepted.meta_version(), "PartialObjectMetadata", &raw))
 }
 
-fn only_metadata(served: &Served, entry: &Entry, readable: &Readable) -> Object {
+fn only_metadata(served: &Served, entry: &CacheEntry, readable: &Readable) -> Object {
     let metadata = served.shown(entry, readable).remove("metadata").unwrap_or_else(|| json!({}));
     Object::from_iter([("metadata".to_owned(), metadata)])
 }

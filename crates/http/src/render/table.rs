@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pawl_meta::Status;
-use pawl_registry::{Columns, Entry, Page, Readable, Served};
+use pawl_registry::{CacheEntry, Columns, Page, Readable, Served};
 use serde_json::{Map, Value, json};
 
 use crate::negotiation::Accepted;
@@ -68,7 +68,7 @@ pub(crate) struct Meta {
 }
 
 impl Meta {
-    pub(crate) fn of(entry: &Entry) -> Self {
+    pub(crate) fn of(entry: &CacheEntry) -> Self {
         Self { resource_version: (entry.revision > 0).then(|| entry.revision.to_string()), ..Self::default() }
     }
 
@@ -112,13 +112,13 @@ pub(crate) fn frame(columns: &dyn Columns, meta: Meta, accepted: Accepted) -> Ma
 }
 
 /// The objects of a list in the order of their table's rows.
-pub(crate) fn arranged(served: &Served, entries: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
+pub(crate) fn arranged(served: &Served, entries: Vec<Arc<CacheEntry>>) -> Vec<Arc<CacheEntry>> {
     let columns = served.resource.behaviour.columns();
     if !columns.is_sorted() {
         return entries;
     }
     // Only one object at a time is looked at.
-    let key = |entry: &Arc<Entry>| {
+    let key = |entry: &Arc<CacheEntry>| {
         let readable = entry.readable();
         columns.sort_key(&readable.map_or(Value::Null, |readable| Value::Object(readable.object(entry.revision))))
     };
@@ -130,7 +130,7 @@ pub(crate) fn arranged(served: &Served, entries: Vec<Arc<Entry>>) -> Vec<Arc<Ent
 /// The row of an object.
 pub(crate) fn row(
     served: &Served,
-    entry: &Entry,
+    entry: &CacheEntry,
     readable: &Readable,
     accepted: Accepted,
     include: IncludeObject,
@@ -157,7 +157,7 @@ pub(crate) fn row(
 /// The table of one object.
 pub(crate) fn single(
     served: &Served,
-    entry: &Entry,
+    entry: &CacheEntry,
     readable: &Readable,
     accepted: Accepted,
     include: IncludeObject,

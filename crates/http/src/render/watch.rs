@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pawl_meta::Status;
-use pawl_registry::{Entry, Served, WatchItem};
+use pawl_registry::{CacheEntry, Served, WatchItem};
 use serde_json::{Value, json};
 
 use super::table::{self, IncludeObject};
@@ -43,7 +43,7 @@ impl WatchRenderer {
         }
     }
 
-    fn event(&mut self, out: &mut Vec<u8>, kind: &str, entry: &Entry) {
+    fn event(&mut self, out: &mut Vec<u8>, kind: &str, entry: &CacheEntry) {
         let Some(readable) = entry.readable() else {
             let message = format!("failed to read {} from the storage", entry.key);
             return self.error(out, &Status::new(500, "StorageReadError", message));

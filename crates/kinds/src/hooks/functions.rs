@@ -4,7 +4,7 @@ use pawl_rules::{CheckHook, FillHook, KeepHook, UpdateHook, WarnHook};
 
 use super::{
     admissionregistration, apps, autoscaling, batch, certificates, cluster, config, events, flowcontrol, identity,
-    network, pods, quota, resource, service, storage, warnings,
+    network, pods, quota, registration, resource, service, storage, warnings,
 };
 
 macro_rules! table {
@@ -37,6 +37,7 @@ table! {
         pod_host_network_defaults pod_initial_status pod_label_keys pod_level_defaults pod_overhead_rounded
         pod_requests_from_limits pod_service_account pod_status_ips resources_rounded volume_source;
     quota: limit_range_defaults;
+    registration: api_service_available;
     resource: device_mapping_multipliers;
     service: service_client_ip_timeout service_cluster_ips service_ip_families service_ip_modes;
     storage: claim_data_source_fields claim_protection volume_protection;
@@ -92,6 +93,7 @@ table! {
         resource_divisor sleep_within_grace spread_min_domains template_annotations template_profiles
         volume_derived_names volume_field_path windows_options;
     quota: limit_range_item limit_range_type quota_hard quota_scope_selector quota_scopes quota_status;
+    registration: api_service_conditions api_service_name api_service_spec;
     resource: claim_device_status claim_reserved_for device_allocation_mode device_class_extended_resource
         device_constraint_attribute device_request_kind device_request_references device_selector_expression device_requests opaque_parameters
         slice_counters slice_devices slice_node_fields slice_unchanged_fields;

@@ -15,9 +15,9 @@ use super::{duration, fields, selectors};
 pub(super) enum Cell {
     Literal(Value),
     /// `.a.b`
-    Path(Vec<Step>),
+    Path(Vec<PathStep>),
     /// `.a[].b`: the list, then the path within each item.
-    Each(Vec<Step>, Vec<Step>),
+    Each(Vec<PathStep>, Vec<PathStep>),
     /// `$0`: a result of the block's row function.
     Result(usize),
     /// `x // y`
@@ -31,7 +31,7 @@ pub(super) enum Cell {
 
 /// One step of a path.
 #[derive(Debug)]
-pub(super) enum Step {
+pub(super) enum PathStep {
     Key(&'static str),
     Item(usize),
     /// The first item whose field has that text.
@@ -169,13 +169,13 @@ impl Builtin {
     }
 }
 
-fn walk<'a>(value: &'a Value, steps: &[Step]) -> Option<&'a Value> {
+fn walk<'a>(value: &'a Value, steps: &[PathStep]) -> Option<&'a Value> {
     let mut current = value;
     for step in steps {
         current = match step {
-            Step::Key(key) => current.get(*key)?,
-            Step::Item(index) => current.get(*index)?,
-            Step::Where(field, text) => {
+            PathStep::Key(key) => current.get(*key)?,
+            PathStep::Item(index) => current.get(*index)?,
+            PathStep::Where(field, text) => {
                 current.as_array()?.iter().find(|item| fields::text(item, &[*field]) == *text)?
             }
         };
@@ -258,18 +258,18 @@ impl Parser {
         loop {
             if let Some(rest) = self.rest.strip_prefix('.') {
                 self.rest = rest;
-                steps.push(Step::Key(self.word()));
+                steps.push(PathStep::Key(self.word()));
             } else if let Some(rest) = self.rest.strip_prefix('[') {
                 self.rest = rest;
                 let inside = self.until(']')?;
                 if inside.is_empty() {
                     list = Some(std::mem::take(&mut steps));
                 } else if let Some(key) = inside.strip_prefix('"').and_then(|key| key.strip_suffix('"')) {
-                    steps.push(Step::Key(key));
+                    steps.push(PathStep::Key(key));
                 } else if let Some((field, text)) = inside.split_once('=') {
-                    steps.push(Step::Where(field, text));
+                    steps.push(PathStep::Where(field, text));
                 } else {
-                    steps.push(Step::Item(number(inside)?));
+                    steps.push(PathStep::Item(number(inside)?));
                 }
             } else {
                 return Ok(match list {

@@ -13,7 +13,7 @@ use pawl_kv::Revision;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 pub use batch::{BatchBuilder, BatchHeader, BatchKind, Operation, Operations, compaction};
-pub use snapshot::{BlockHeader, SnapshotEntry, SnapshotHeader};
+pub use snapshot::{BlockHeader, Origin, SnapshotEntry, SnapshotHeader};
 
 pub const FORMAT_VERSION: u32 = 1;
 

@@ -35,6 +35,38 @@ impl SnapshotHeader {
     }
 }
 
+/// What a snapshot belongs to that is being made of another store, and how to go on with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Of the snapshot, which has no header yet.
+    pub salt: u64,
+    /// The time that deadlines count from.
+    pub now: u64,
+    /// Tells one origin from another.
+    pub name: u64,
+    /// The state of the origin.
+    pub revision: Revision,
+}
+
+impl Origin {
+    pub const SIZE: usize = file_head_size(4);
+    const MAGIC: &'static [u8; 8] = b"PAWLORG\n";
+
+    /// What stands for the name of an origin.
+    pub fn name(origin: &[u8]) -> u64 {
+        xxh3_64_with_seed(origin, 0)
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        file_head(Self::MAGIC, [self.salt, self.now, self.name, self.revision])
+    }
+
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let [salt, now, name, revision] = read_file_head(Self::MAGIC, bytes)?;
+        Some(Self { salt, now, name, revision })
+    }
+}
+
 /// The head of a run of entries in a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHeader {

@@ -1,11 +1,11 @@
 use super::*;
-use crate::entry::{Readable, State};
+use crate::entry::{Readability, Readable};
 
-fn entry(key: &str, revision: Revision, bytes: usize) -> Arc<Entry> {
+fn entry(key: &str, revision: Revision, bytes: usize) -> Arc<CacheEntry> {
     let filling = "x".repeat(bytes);
     let value = format!(r#"{{"kind":"K","apiVersion":"v1","metadata":{{"name":"{key}"}},"data":"{filling}"}}"#);
     let readable = Readable::cut(pawl_seal::Plain::new(value), None, &[]).unwrap();
-    Arc::new(Entry { key: key.into(), revision, state: State::Readable(readable) })
+    Arc::new(CacheEntry { key: key.into(), revision, state: Readability::Readable(readable) })
 }
 
 fn put(key: &'static str, revision: Revision) -> Incoming<'static> {

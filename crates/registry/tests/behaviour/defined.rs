@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use pawl_kinds::print::Column;
 use pawl_kinds::{
-    Behaviour, Columns, Facts, Findings, Forms, Generation, MetadataCheck, MetadataPass, Prepare, Resource, ScalePaths,
-    Subresource, Write,
+    Behaviour, Columns, Findings, Forms, Generation, MetadataCheck, MetadataPass, Prepare, Resource, ResourceFacts,
+    ScalePaths, Subresource, Write,
 };
 use pawl_meta::FieldPath;
 use pawl_meta::object::Object;
@@ -72,7 +72,7 @@ impl Columns for Boats {
 fn boats() -> Resource {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let sub = |name: &str| Subresource { name: name.into(), kind: "Boat".into(), ..Subresource::default() };
-    let facts = Facts {
+    let facts = ResourceFacts {
         group: "sea.example.com".into(),
         version: "v1".into(),
         kind: "Boat".into(),
@@ -92,7 +92,7 @@ fn boats() -> Resource {
             selector: Some("status.selector".into()),
         },
         sub: vec![sub("status"), sub("scale")],
-        ..Facts::default()
+        ..ResourceFacts::default()
     };
     let behaviour = Boats {
         object_type: boat(),

@@ -183,7 +183,8 @@ async fn what_the_server_puts_back_is_no_change() {
     let put = async |subresource: &str| {
         let body = sent.to_string();
         let sent = pawl_registry::Sent::json(body.as_bytes(), FieldValidation::Strict);
-        let request = pawl_registry::UpdateRequest::new(("n", "d"), subresource, pawl_registry::Change::replace(sent));
+        let request =
+            pawl_registry::UpdateRequest::new(("n", "d"), subresource, pawl_registry::Mutation::replace(sent));
         stage.registry.update(&context(), &sets, request).await.map(drop).unwrap();
         stage.get(&sets, "d").await.unwrap()
     };

@@ -1,6 +1,6 @@
 //! Random patches on random objects: no panic, and what is stored afterwards is what its schema and its rules allow.
 
-use pawl_registry::{Change, FieldValidation, PatchKind, PatchRequest, Sent, Served, UpdateRequest};
+use pawl_registry::{FieldValidation, Mutation, PatchKind, PatchRequest, Sent, Served, UpdateRequest};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
@@ -84,7 +84,7 @@ async fn patch(stage: &Stage, kind: &Served, name: &str, (patch, body): &(PatchK
 async fn send_back(stage: &Stage, kind: &Served, name: &str) {
     let Ok(stored) = stage.get(kind, name).await else { return };
     let (cx, body) = (context(), stored.to_string());
-    let change = Change::replace(Sent::json(body.as_bytes(), FieldValidation::Strict));
+    let change = Mutation::replace(Sent::json(body.as_bytes(), FieldValidation::Strict));
     let request = UpdateRequest::new(("n", name), "", change);
     let updated = stage.registry.update(&cx, kind, request).await;
     assert!(updated.is_ok(), "{}\n{body}", updated.err().unwrap().message);

@@ -7,8 +7,8 @@ use pawl_kv::Kv;
 use pawl_meta::Status;
 use pawl_meta::object::Object;
 use pawl_registry::{
-    AddressRange, Context, CreateRequest, DeleteRequest, Entry, FieldValidation, Interruption, PatchKind, PatchRequest,
-    PortRange, Registry, Sent, Served, ServiceRanges, Settings,
+    AddressRange, CacheEntry, Context, CreateRequest, DeleteRequest, FieldValidation, Interruption, PatchKind,
+    PatchRequest, PortRange, Registry, Sent, Served, ServiceRanges, Settings,
 };
 use pawl_seal::Seals;
 use serde_json::Value;
@@ -113,7 +113,7 @@ pub fn context() -> Context {
     cx
 }
 
-fn shown(served: &Served, entry: &Entry) -> Value {
+fn shown(served: &Served, entry: &CacheEntry) -> Value {
     let object: Object = served.object_of(entry.readable().unwrap(), entry.revision);
     Value::Object(object)
 }

@@ -258,7 +258,7 @@ async fn what_is_sealed_by_an_old_key_is_sealed_anew_when_it_is_touched() {
     world.create("a").await;
     assert!(world.raw("a").await.starts_with(b"{"));
     let touch = async || {
-        let request = UpdateRequest::new(("n", "a"), "", pawl_registry::Change::own(|object| Ok(object.clone())));
+        let request = UpdateRequest::new(("n", "a"), "", pawl_registry::Mutation::own(|object| Ok(object.clone())));
         world.registry().update(&context(), &world.secrets, request).await.unwrap().entry.revision
     };
     let first = touch().await;
@@ -358,6 +358,36 @@ async fn what_was_replaced_meanwhile_is_not_removed() {
         let left = world.store.get(bytes::Bytes::from(key.clone())).await.unwrap();
         assert!(left.is_none_or(|left| left.value.starts_with(b"k8s:enc:")), "what was mended is there, or nothing");
     }
+}
+
+/// Whoever wrote something is told what, even if the key that sealed it is gone a moment later.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_writes_while_keys_change_is_answered_with_what_was_written() {
+    let world = World::new(json!([aesgcm(&[("one", 1)])])).await;
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let changing = async {
+        for round in 0..60 {
+            let key = if round % 2 == 0 { ("two", 2) } else { ("one", 1) };
+            world.use_keys(json!([aesgcm(&[key])])).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    };
+    let writing = (0..8).map(|writer| {
+        let (world, done) = (&world, &done);
+        async move {
+            for count in 0.. {
+                if done.load(std::sync::atomic::Ordering::Relaxed) {
+                    return;
+                }
+                let name = format!("w{writer}-{count}");
+                let secret = json!({"kind": "Secret", "apiVersion": "v1", "metadata": {"name": name}});
+                let made = world.stage.create(&world.secrets, secret).await.unwrap();
+                assert_eq!(made["metadata"]["name"], name.as_str());
+            }
+        }
+    });
+    futures::future::join(changing, futures::future::join_all(writing)).await;
 }
 
 /// Puts a value in the place of another, if that is there still.

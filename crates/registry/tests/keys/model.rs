@@ -1,4 +1,5 @@
-//! Random writes, key changes, damage, unsafe deletes, restores and restarts, against a plain model of them.
+//! Random writes, key changes, damage, unsafe deletes, restores and restarts, against a plain model of them. It takes as long as
+//! `PAWL_FUZZ_SECONDS` says, and always begins with the same runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -186,7 +187,12 @@ async fn run(seed: u64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_registry_says_what_a_plain_model_says() {
-    for seed in 0..24 {
+    let seconds = std::env::var("PAWL_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(seconds);
+    for seed in 0.. {
+        if seed >= 24 && std::time::Instant::now() >= until {
+            return;
+        }
         run(seed).await;
     }
 }

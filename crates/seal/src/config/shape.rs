@@ -14,7 +14,7 @@ const KINDS: [(&str, &str); 2] =
     [("apiserver.config.k8s.io/v1", "EncryptionConfiguration"), ("v1", "EncryptionConfig")];
 
 #[derive(Default)]
-pub(super) struct Entry {
+pub(super) struct ResourceEntry {
     pub resources: Vec<String>,
     pub providers: Vec<Provider>,
 }
@@ -42,7 +42,7 @@ pub(super) struct Kms {
     pub timeout: i64,
 }
 
-pub(super) fn decode(text: &[u8]) -> Result<Vec<Entry>, String> {
+pub(super) fn decode(text: &[u8]) -> Result<Vec<ResourceEntry>, String> {
     let text = std::str::from_utf8(text).map_err(|_| "yaml: control characters are not allowed".to_owned())?;
     let parsed = yaml::parse(text)?;
     if let Err(why) = check_kind(&parsed.value) {
@@ -82,11 +82,11 @@ fn check_kind(value: &Value) -> Result<(), String> {
     Ok(())
 }
 
-fn entry(value: Value) -> Result<Entry, String> {
+fn entry(value: Value) -> Result<ResourceEntry, String> {
     let mut object = object(value);
     let resources = list(&mut object, "resources").into_iter().map(text).collect();
     let providers = list(&mut object, "providers").into_iter().map(provider).collect::<Result<_, _>>()?;
-    Ok(Entry { resources, providers })
+    Ok(ResourceEntry { resources, providers })
 }
 
 fn provider(value: Value) -> Result<Provider, String> {

@@ -38,7 +38,7 @@ pub(super) struct Checked {
     pub providers: Vec<Option<Provider>>,
 }
 
-pub(super) fn check(entries: Vec<shape::Entry>, reload: bool, errors: &mut Errors) -> Vec<Checked> {
+pub(super) fn check(entries: Vec<shape::ResourceEntry>, reload: bool, errors: &mut Errors) -> Vec<Checked> {
     let root = FieldPath::of("resources");
     if entries.is_empty() {
         errors.required(&root, "at least one resources is required");

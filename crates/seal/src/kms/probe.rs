@@ -39,12 +39,12 @@ impl Kms {
         let last = self.probe.last.read().clone();
         match last.filter(|heard| heard.at.elapsed() < self.pace.fresh) {
             Some(heard) => heard.outcome,
-            None => self.hear().await,
+            None => self.probe().await,
         }
     }
 
     /// Asks the service how it is, and follows the key id that it names.
-    pub async fn hear(&self) -> Result<(), String> {
+    pub async fn probe(&self) -> Result<(), String> {
         let mut version = self.probe.turn.lock().await;
         let suspect = self.suspect.swap(false, Ordering::AcqRel);
         let known = self.writing.load().as_ref().map(|writing| writing.key_id.clone());

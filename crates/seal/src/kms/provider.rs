@@ -98,7 +98,7 @@ impl Kms {
             wake: Arc::default(),
             news,
         });
-        let _ = kms.hear().await;
+        let _ = kms.probe().await;
         tokio::spawn(keep(Arc::downgrade(&kms), kms.wake.clone(), pace));
         kms
     }
@@ -249,6 +249,6 @@ async fn keep(kms: Weak<Kms>, wake: Arc<Notify>, pace: Pace) {
             () = wake.notified() => tokio::time::sleep(pace.retry / 4).await,
         }
         let Some(kms) = kms.upgrade() else { return };
-        let _ = kms.hear().await;
+        let _ = kms.probe().await;
     }
 }

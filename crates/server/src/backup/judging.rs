@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pawl_meta::GroupResource;
-use pawl_registry::{Plain, Readable, State, Table};
+use pawl_registry::{Plain, Readability, Readable, Table};
 use pawl_seal::{Config, Metrics, Opened, Pace, Sealed, Seals};
 use pawl_snapshot::Record;
 use serde_json::Value;
@@ -21,7 +21,7 @@ pub struct Judge {
 
 /// What a value is.
 #[derive(Debug, PartialEq)]
-pub enum Verdict {
+pub enum ValueVerdict {
     Readable {
         liens: bool,
     },
@@ -56,43 +56,45 @@ impl Judge {
         defined(&key).map_or_else(|| "(other)".to_owned(), |resource| resource.to_string())
     }
 
-    pub async fn judge(&self, record: &Record) -> Verdict {
+    pub async fn judge(&self, record: &Record) -> ValueVerdict {
         let key = String::from_utf8_lossy(&record.key);
         if key.starts_with(NOTES) {
-            return Verdict::Note;
+            return ValueVerdict::Note;
         }
         if self.seals.is_none() && record.value.starts_with(SEALED) {
-            return Verdict::Sealed;
+            return ValueVerdict::Sealed;
         }
         let value = Sealed::stored(record.value.clone());
         if let Some((stored, below)) = self.table.place(&key) {
             return match stored.open_asking(below, record.mod_revision, value).await.state {
-                State::Readable(readable) => whole(&readable),
-                State::Unreadable(unreadable) => Verdict::Unreadable(unreadable.message(record.mod_revision)),
-                State::Away(closed) => Verdict::Unreadable(closed.away.to_string()),
+                Readability::Readable(readable) => whole(&readable),
+                Readability::Unreadable(unreadable) => {
+                    ValueVerdict::Unreadable(unreadable.message(record.mod_revision))
+                }
+                Readability::Away(closed) => ValueVerdict::Unreadable(closed.away.to_string()),
             };
         }
-        let Some(resource) = defined(&key) else { return Verdict::Note };
+        let Some(resource) = defined(&key) else { return ValueVerdict::Note };
         let plain = match &self.seals {
             None => Plain::new(record.value.clone()),
             Some(seals) => match seals.transform(resource).open(&key, value).finish().await {
                 Opened::Plain { bytes, .. } => bytes,
-                Opened::Unreadable(why) => return Verdict::Unreadable(why.message),
-                Opened::Away(away) => return Verdict::Unreadable(away.to_string()),
+                Opened::Unreadable(why) => return ValueVerdict::Unreadable(why.message),
+                Opened::Away(away) => return ValueVerdict::Unreadable(away.to_string()),
             },
         };
-        Readable::cut(plain, None, &[]).map_or_else(Verdict::Unreadable, |readable| whole(&readable))
+        Readable::cut(plain, None, &[]).map_or_else(ValueVerdict::Unreadable, |readable| whole(&readable))
     }
 }
 
 /// All of an object, not only the part that the server looks at first.
-fn whole(readable: &Readable) -> Verdict {
+fn whole(readable: &Readable) -> ValueVerdict {
     match serde_json::from_slice::<Value>(readable.value()) {
         Ok(object) => {
             let liens = object.pointer("/metadata/liens").and_then(Value::as_array);
-            Verdict::Readable { liens: liens.is_some_and(|liens| !liens.is_empty()) }
+            ValueVerdict::Readable { liens: liens.is_some_and(|liens| !liens.is_empty()) }
         }
-        Err(why) => Verdict::Unreadable(why.to_string()),
+        Err(why) => ValueVerdict::Unreadable(why.to_string()),
     }
 }
 

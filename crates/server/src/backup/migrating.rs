@@ -1,7 +1,7 @@
 //! `pawl migrate`: everything that one store holds goes into another one, which is empty, and is compared with it then.
 //!
 //! A data directory is made at once and keeps every revision. Any other store is written to through [`Kv`], key by key: it
-//! gives revisions of its own, and a migration that was interrupted goes on where it was, by a note that it left there.
+//! gives revisions of its own. A migration that was interrupted goes on where it was, by a note that it left there.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use pawl_kv::{Change, Error, Expect, KeyValue, Kv, Outcome, RangeRequest, Revision, Write};
+use pawl_kv::{Change, Error, Expect, KeyValue, Kv, Outcome, RangeRequest, Revision, WatchMessage, Write};
 use pawl_kv_embedded::{Frozen, Picture};
 use pawl_kv_etcd::{Files, Options};
 use pawl_registry::ROOT;
@@ -19,7 +19,7 @@ use pawl_snapshot::{Decoder, Pages, Record, after_all};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::judging::{Judge, Verdict};
+use super::judging::{Judge, ValueVerdict};
 use super::target::NewStore;
 use super::{Progress, STORE, open_file, picture, record};
 
@@ -27,8 +27,14 @@ use super::{Progress, STORE, open_file, picture, record};
 const NOTE: &[u8] = b"/registry/pawl.dev/migration";
 /// Where servers that share an etcd say that they are there.
 const SERVERS: &str = "/registry/masterleases/";
+/// What the store itself deletes when its time is over.
+const EXPIRING: [&str; 2] = ["/registry/events/", SERVERS];
+/// An object whose uid no other cluster has.
+const CLUSTER: &[u8] = b"/registry/namespaces/kube-system";
 /// So many keys are read, and written, at a time.
 const AT_ONCE: usize = 64;
+/// What to do about a migration that ended early.
+const AGAIN: &str = "migrate again to go on where this ended";
 /// How often a write is tried that a fault hit which may pass.
 const TRIES: u32 = 5;
 
@@ -99,7 +105,7 @@ pub async fn migrate(from: &str, to: &str, files: &Files, progress: Progress<'_>
         Place::Etcd(place) => Reading::store(connect(place, files).await?).await?,
     };
     match &to {
-        Place::Embedded(path) => into_directory(&mut reading, path, progress).await,
+        Place::Embedded(path) => into_directory(&mut reading, &from, path, progress).await,
         Place::Etcd(place) => into_store(&mut reading, &connect(place, files).await?, progress).await,
     }
 }
@@ -156,6 +162,46 @@ impl Reading {
         }
     }
 
+    /// What tells this source from any other.
+    async fn origin(&self, place: &Place) -> Result<String, String> {
+        let cluster = match self {
+            Self::Directory { picture, .. } => picture.value(CLUSTER),
+            Self::Store { kv, .. } => {
+                let found = kv.get(Bytes::from_static(CLUSTER)).await.map_err(|why| why.to_string())?;
+                found.map(|held| held.value)
+            }
+            Self::Snapshot(_) => None,
+        };
+        Ok(format!("{place:?} {:?}", cluster.map(|value| Sha256::digest(value).to_vec())))
+    }
+
+    /// Reads the state that was read before, if that is still what there is.
+    async fn go_back(&mut self, before: Revision) -> Result<(), String> {
+        let Self::Store { kv, pages } = self else { return Ok(()) };
+        if before < pages.revision() && is_quiet(kv, before, pages.revision()).await? {
+            **pages = Pages::begin_at(Arc::clone(kv), ROOT, before);
+        }
+        Ok(())
+    }
+
+    /// How many keys there are.
+    async fn count(&self) -> Result<u64, String> {
+        match self {
+            Self::Directory { picture, .. } => Ok(picture.len() as u64),
+            Self::Store { pages, .. } => pages.count().await.map_err(|why| why.to_string()),
+            Self::Snapshot(_) => Err("a snapshot says at its end how many keys it has".to_owned()),
+        }
+    }
+
+    /// Goes on behind a key: what is before it has been read already.
+    fn skip_through(&mut self, key: &Bytes) {
+        match self {
+            Self::Directory { after, .. } => *after = Some(key.clone()),
+            Self::Store { pages, .. } => pages.skip_through(key),
+            Self::Snapshot(_) => {}
+        }
+    }
+
     async fn next(&mut self) -> Result<Option<Vec<Record>>, String> {
         match self {
             Self::Directory { picture, after, .. } => {
@@ -173,7 +219,7 @@ impl Reading {
     async fn check_unchanged(&self) -> Result<(), String> {
         let Self::Store { kv, pages } = self else { return Ok(()) };
         let now = kv.revision().await.map_err(|why| why.to_string())?;
-        if now == pages.revision() {
+        if is_quiet(kv, pages.revision(), now).await? {
             return Ok(());
         }
         Err(format!(
@@ -181,6 +227,34 @@ impl Reading {
             pages.revision()
         ))
     }
+}
+
+/// Whether nothing happened between two revisions but that something came to the end of its time.
+async fn is_quiet(kv: &Arc<dyn Kv>, from: Revision, through: Revision) -> Result<bool, String> {
+    if from >= through {
+        return Ok(from == through);
+    }
+    let mut watch = match kv.watch(Bytes::new(), from).await {
+        Ok(watch) => watch,
+        Err(Error::Compacted { .. }) => return Ok(false),
+        Err(why) => return Err(why.to_string()),
+    };
+    let expires = |key: &[u8]| EXPIRING.iter().any(|prefix| key.starts_with(prefix.as_bytes()));
+    while let Some(message) = watch.next().await {
+        let reached = match message.map_err(|why| why.to_string())? {
+            WatchMessage::Progress(reached) => reached,
+            WatchMessage::Events(events) => {
+                if events.iter().any(|event| event.value.is_some() || !expires(&event.key)) {
+                    return Ok(false);
+                }
+                events.last().map_or(from, |event| event.revision)
+            }
+        };
+        if reached >= through {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// What was read, to compare with what was written.
@@ -229,32 +303,52 @@ struct Census(Judge);
 impl Census {
     async fn count(&self, record: &Record, migrated: &mut Migrated) {
         match self.0.judge(record).await {
-            Verdict::Readable { liens: true } => migrated.liens += 1,
-            Verdict::Sealed => migrated.sealed += 1,
+            ValueVerdict::Readable { liens: true } => migrated.liens += 1,
+            ValueVerdict::Sealed => migrated.sealed += 1,
             _ => {}
         }
     }
 }
 
-async fn into_directory(reading: &mut Reading, data_dir: &Path, progress: Progress<'_>) -> Result<Migrated, String> {
-    let mut target = NewStore::create(data_dir)?;
+/// Brings everything into a directory, on top of what an earlier attempt brought there of the same state. What that had
+/// read is not read from the source again: it was written with checksums of its own, which hold.
+async fn into_directory(
+    reading: &mut Reading,
+    from: &Place,
+    data_dir: &Path,
+    progress: Progress<'_>,
+) -> Result<Migrated, String> {
+    let origin = reading.origin(from).await?;
+    if let Some(before) = NewStore::begun(data_dir, origin.as_bytes())? {
+        reading.go_back(before).await?;
+    }
+    let keys = reading.count().await?;
+    let (mut sum, mut last) = (Sum::default(), None);
+    let mut target = NewStore::resume(data_dir, (origin.as_bytes(), reading.revision()), |record| {
+        sum.add_record(&record);
+        last = Some(record.key);
+    })?;
     let mut migrated = Migrated { revision: reading.revision(), keeps_revisions: true, ..Migrated::default() };
-    let mut sum = Sum::default();
-    let copied = async {
-        while let Some(records) = reading.next().await? {
-            for record in &records {
-                target.push(record)?;
-                sum.add_record(record);
-            }
-            progress(sum.bytes, None);
+    migrated.already = sum.records;
+    if let Some(last) = last {
+        reading.skip_through(&last);
+    }
+    while let Some(records) = reading.next().await.map_err(|why| format!("{why}; {AGAIN}"))? {
+        for record in &records {
+            target.push(record)?;
+            sum.add_record(record);
         }
-        reading.check_unchanged().await
-    };
-    if let Err(why) = copied.await {
+        progress(sum.bytes, None);
+    }
+    if let Err(why) = reading.check_unchanged().await {
         target.give_up();
         return Err(why);
     }
     (migrated.records, migrated.bytes) = (sum.records, sum.bytes);
+    if sum.records != keys {
+        target.give_up();
+        return Err(format!("the source has {keys} keys, and {} were read; migrate again", sum.records));
+    }
     target.finish(migrated.revision, |made| {
         let mut found = Sum::default();
         picture(made)?.items().for_each(|item| found.add_record(&record(item)));
@@ -343,7 +437,7 @@ async fn put(target: &Arc<dyn Kv>, key: Bytes, value: Bytes, ttl: Option<Duratio
                 tries += 1;
                 tokio::time::sleep(Duration::from_millis(100 << tries)).await;
             }
-            Err(why) => return Err(format!("{why}; migrate again to go on where this ended")),
+            Err(why) => return Err(format!("{why}; {AGAIN}")),
         }
     }
 }

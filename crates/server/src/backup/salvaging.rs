@@ -8,7 +8,7 @@ use pawl_kv::Revision;
 use pawl_kv_embedded::{Frozen, Lost, Salvaged};
 use pawl_snapshot::Head;
 
-use super::judging::{Judge, Verdict};
+use super::judging::{Judge, ValueVerdict};
 use super::restoring::beginning;
 use super::target::{NewFile, NewStore};
 use super::{Progress, Source, each_of_file, milliseconds, now, record, saving};
@@ -68,7 +68,7 @@ async fn refused(salvaged: &Salvaged) -> Result<BTreeSet<Bytes>, String> {
     let mut refused = BTreeSet::new();
     for item in salvaged.picture.items().filter(|item| salvaged.unproven.contains(&item.key)) {
         let record = record(item);
-        if matches!(judge.judge(&record).await, Verdict::Unreadable(_)) {
+        if matches!(judge.judge(&record).await, ValueVerdict::Unreadable(_)) {
             refused.insert(record.key);
         }
     }

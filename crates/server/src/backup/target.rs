@@ -9,7 +9,7 @@ use pawl_kv::Revision;
 use pawl_kv_embedded::Fresh;
 use pawl_snapshot::Record;
 
-use super::{STORE, UNFINISHED};
+use super::{STORE, UNFINISHED, record};
 
 /// A file that is being written. One that is dropped before it is whole is gone.
 pub struct NewFile {
@@ -87,6 +87,24 @@ pub struct NewStore {
 impl NewStore {
     /// Begins a store where there is none.
     pub fn create(data_dir: &Path) -> Result<Self, String> {
+        Self::make(data_dir, Fresh::create)
+    }
+
+    /// The state of an origin that what was begun here is made of ([`Fresh::begun`]).
+    pub fn begun(data_dir: &Path, origin: &[u8]) -> Result<Option<Revision>, String> {
+        Fresh::begun(&data_dir.join(UNFINISHED), origin).map_err(|why| why.to_string())
+    }
+
+    /// Goes on with what was begun of the same state, which is handed over, or begins ([`Fresh::resume`]).
+    pub fn resume(
+        data_dir: &Path,
+        (origin, revision): (&[u8], Revision),
+        mut take: impl FnMut(Record),
+    ) -> Result<Self, String> {
+        Self::make(data_dir, |unfinished| Fresh::resume(unfinished, origin, revision, |item| take(record(item))))
+    }
+
+    fn make(data_dir: &Path, fresh: impl FnOnce(&Path) -> pawl_kv::Result<Fresh>) -> Result<Self, String> {
         let store = data_dir.join(STORE);
         let taken = |why: &str| Err(format!("{} {why}: it is made in a new directory only", store.display()));
         match fs::read_dir(&store).map(Iterator::count) {
@@ -95,7 +113,7 @@ impl NewStore {
             _ => {}
         }
         let (unfinished, is_new) = (data_dir.join(UNFINISHED), !data_dir.exists());
-        let fresh = Fresh::create(&unfinished).map_err(|why| why.to_string())?;
+        let fresh = fresh(&unfinished).map_err(|why| why.to_string())?;
         Ok(Self { fresh, data_dir: data_dir.to_owned(), unfinished, is_new })
     }
 

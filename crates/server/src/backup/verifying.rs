@@ -6,7 +6,7 @@ use pawl_kv::{Error, Revision};
 use pawl_kv_embedded::Frozen;
 use pawl_snapshot::{Fault, Record};
 
-use super::judging::{Judge, Verdict};
+use super::judging::{Judge, ValueVerdict};
 use super::{Progress, Source, open_file, record};
 
 /// So many objects are named.
@@ -35,9 +35,9 @@ impl Verified {
     async fn look(&mut self, judge: &Judge, record: &Record) {
         self.records += 1;
         match judge.judge(record).await {
-            Verdict::Readable { .. } | Verdict::Note => self.readable += 1,
-            Verdict::Sealed => self.sealed += 1,
-            Verdict::Unreadable(why) => {
+            ValueVerdict::Readable { .. } | ValueVerdict::Note => self.readable += 1,
+            ValueVerdict::Sealed => self.sealed += 1,
+            ValueVerdict::Unreadable(why) => {
                 self.unreadable += 1;
                 if self.named.len() < NAMED {
                     self.named.push((String::from_utf8_lossy(&record.key).into_owned(), why));

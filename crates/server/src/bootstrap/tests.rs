@@ -26,8 +26,8 @@ async fn registry(directory: &std::path::Path) -> Arc<Registry> {
     registry
 }
 
-fn places() -> Places {
-    Places {
+fn places() -> Placeholders {
+    Placeholders {
         servers: vec!["192.0.2.1".parse().unwrap()],
         ip: "192.0.2.1".parse().unwrap(),
         port: 6443,
@@ -70,7 +70,7 @@ async fn what_was_changed_or_removed_is_put_right_at_the_next_start() {
     let registry = registry(directory.path()).await;
     run(&registry, &places()).await;
     let elsewhere = "192.0.2.2".parse().unwrap();
-    let moved = Places { ip: elsewhere, servers: vec![elsewhere], ..places() };
+    let moved = Placeholders { ip: elsewhere, servers: vec![elsewhere], ..places() };
     let table = registry.table();
     let roles = table.preferred("rbac.authorization.k8s.io", "clusterroles").unwrap();
     let options = pawl_deletion::DeleteOptions::default();

@@ -6,7 +6,7 @@ use pawl_auth::{Attributes, Authorizer, User};
 use pawl_kinds::Resource;
 use pawl_meta::object::Object;
 use pawl_registry::{
-    AddressRange, Change, Context, CreateRequest, DeleteRequest, PortRange, ServiceRanges, Settings, UpdateRequest,
+    AddressRange, Context, CreateRequest, DeleteRequest, Mutation, PortRange, ServiceRanges, Settings, UpdateRequest,
 };
 use serde_json::json;
 
@@ -60,7 +60,7 @@ async fn make_noise(registry: &Registry) {
             Ok(object.as_object().unwrap().clone())
         };
         registry
-            .update(&Context::own(), served, UpdateRequest::new(("n", "noise"), "", Change::own(change)))
+            .update(&Context::own(), served, UpdateRequest::new(("n", "noise"), "", Mutation::own(change)))
             .await
             .unwrap();
     }

@@ -125,9 +125,7 @@ fn finalizers(why: &mut Why, object: &Value) {
             None => "it will hold a deletion until its controller removes it".to_owned(),
         });
         let path = format!("/metadata/finalizers/{at}");
-        let steps = json!([{"op": "test", "path": path, "value": finalizer}, {"op": "remove", "path": path}]);
-        why.findings
-            .push(finding.resolved_by(format!("kubectl patch {} --type=json -p '{steps}'", why.named.argument())));
+        why.findings.push(finding.resolved_by(removing(&why.named, &path, &path, &finalizer)));
     }
     // Namespaces have theirs in the specification; the server removes it with the last content.
     for finalizer in words(object, "/spec/finalizers") {
@@ -138,21 +136,33 @@ fn finalizers(why: &mut Why, object: &Value) {
     }
 }
 
+/// The command that removes something of an object, if a value is still what it was.
+fn removing(named: &Named, path: &str, tested: &str, value: &str) -> String {
+    let steps = json!([{"op": "test", "path": tested, "value": value}, {"op": "remove", "path": path}]);
+    format!("kubectl patch {} --type=json -p '{steps}'", named.argument())
+}
+
 async fn owners(server: &Server, resources: &Resources, why: &mut Why, object: &Value) {
-    for reference in list(object, "/metadata/ownerReferences") {
+    for (at, reference) in list(object, "/metadata/ownerReferences").enumerate() {
         let (kind, name) = (text(reference, "/kind"), text(reference, "/name"));
+        let path = format!("/metadata/ownerReferences/{at}");
+        let parting = removing(&why.named, &path, &format!("{path}/uid"), text(reference, "/uid"));
         let Some(resource) = resources.by_kind(text(reference, "/apiVersion"), kind) else {
             let finding = Finding::new(About::Owner, format!("{kind}/{name}"));
-            why.findings.push(finding.note("the server has no such kind: nobody can say whether it is there"));
+            let finding = finding.note("the server has no such kind: nobody can say whether it is there");
+            why.findings.push(finding.resolved_by(parting));
             continue;
         };
         let namespace = if resource.namespaced { why.named.namespace.clone() } else { String::new() };
         let owner = Named { resource: resource.clone(), namespace, name: name.to_owned() };
         let mut finding = Finding::new(About::Owner, format!("{}/{name}", resource.typed()));
         let flag = |field: &str| reference.get(field) == Some(&Value::Bool(true));
-        if flag("controller") {
-            finding = finding.note("its controller: it makes this anew");
-        }
+        finding = match flag("controller") {
+            true => finding
+                .note("its controller: it makes this anew")
+                .resolved_by(format!("kubectl delete {}", owner.argument())),
+            false => finding.resolved_by(parting),
+        };
         finding = match server.get(&owner.path()).await {
             Ok(found) if text(&found, "/metadata/uid") != text(reference, "/uid") => {
                 finding.note("another object has the name now: the garbage collector deletes this")
@@ -243,8 +253,10 @@ async fn content(server: &Server, resources: &Resources, why: &mut Why, object: 
             why.findings.push(finding);
         }
         if plain > 0 {
-            let finding = Finding::new(About::Content, format!("{plain} {}", resource.plural_typed())).keeping(ending);
-            why.findings.push(finding.note("nothing holds them: they go with the namespace"));
+            let plural = resource.plural_typed();
+            let finding = Finding::new(About::Content, format!("{plain} {plural}")).keeping(ending);
+            let finding = finding.note("nothing holds them: they go with the namespace");
+            why.findings.push(finding.resolved_by(format!("kubectl delete {plural} --all -n {name}")));
         }
     }
 }
@@ -314,7 +326,8 @@ async fn invalid(server: &Server, why: &mut Why) {
         let typed = if is_definition { definition.clone() } else { resource.typed() };
         let place = if namespace.is_empty() { String::new() } else { format!(" -n {namespace}") };
         let mut finding = Finding::new(About::Invalid, format!("{typed}/{name}"));
-        finding.notes.extend(list(item, "/problems").map(|problem| text(problem, "/message").to_owned()));
+        let told = |problem: &Value| format!("{}: {}", text(problem, "/field"), text(problem, "/message"));
+        finding.notes.extend(list(item, "/problems").map(told));
         why.findings.push(finding.resolved_by(format!("kubectl edit {typed}/{name}{place}")));
     }
 }

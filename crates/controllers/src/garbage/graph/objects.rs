@@ -5,13 +5,13 @@ use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 
-use crate::garbage::facts::Facts;
+use crate::garbage::facts::OwnershipFacts;
 
 #[derive(Debug, Default)]
 pub struct Objects(HashSet<ByUid>);
 
 #[derive(Debug)]
-struct ByUid(Box<Facts>);
+struct ByUid(Box<OwnershipFacts>);
 
 impl Borrow<str> for ByUid {
     fn borrow(&self) -> &str {
@@ -34,20 +34,20 @@ impl PartialEq for ByUid {
 impl Eq for ByUid {}
 
 impl Objects {
-    pub fn get(&self, uid: &str) -> Option<&Facts> {
+    pub fn get(&self, uid: &str) -> Option<&OwnershipFacts> {
         self.0.get(uid).map(|ByUid(facts)| &**facts)
     }
 
     /// Puts an object in the place of the one with its uid, which is returned.
-    pub fn insert(&mut self, facts: Facts) -> Option<Box<Facts>> {
+    pub fn insert(&mut self, facts: OwnershipFacts) -> Option<Box<OwnershipFacts>> {
         self.0.replace(ByUid(Box::new(facts))).map(|ByUid(before)| before)
     }
 
-    pub fn remove(&mut self, uid: &str) -> Option<Box<Facts>> {
+    pub fn remove(&mut self, uid: &str) -> Option<Box<OwnershipFacts>> {
         self.0.take(uid).map(|ByUid(facts)| facts)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Facts> {
+    pub fn iter(&self) -> impl Iterator<Item = &OwnershipFacts> {
         self.0.iter().map(|ByUid(facts)| &**facts)
     }
 

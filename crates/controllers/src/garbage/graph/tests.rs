@@ -2,10 +2,10 @@ use super::*;
 use crate::garbage::facts::Owner;
 
 /// Reads an object from a line: `name <owner <blocked-owner! lien deleting foreground orphan @revision`.
-pub fn facts(line: &str) -> Facts {
+pub fn facts(line: &str) -> OwnershipFacts {
     let mut words = line.split_whitespace();
     let name = words.next().unwrap();
-    let mut facts = Facts {
+    let mut facts = OwnershipFacts {
         uid: name.into(),
         identity: Identity { api_version: "v1".into(), kind: "ConfigMap".into(), key: format!("n/{name}").into() },
         revision: 1,

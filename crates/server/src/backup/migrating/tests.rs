@@ -50,44 +50,71 @@ async fn bring(from: &Arc<dyn Kv>, to: &Arc<dyn Kv>) -> Result<Migrated, String>
     into_store(&mut reading, to, &mut |_, _| {}).await
 }
 
-/// A store that takes so many writes and is gone then.
-struct Breaks(Arc<dyn Kv>, AtomicUsize);
+fn somewhere() -> Place {
+    Place::Etcd("somewhere".to_owned())
+}
+
+/// Brings a store into a directory.
+async fn bring_home(from: &Arc<dyn Kv>, home: &Path) -> Result<Migrated, String> {
+    let mut reading = Reading::store(Arc::clone(from)).await?;
+    into_directory(&mut reading, &somewhere(), home, &mut |_, _| {}).await
+}
+
+/// A store that takes so many writes, gives so many pages, and is gone then.
+struct Breaks {
+    inner: Arc<dyn Kv>,
+    writes: AtomicUsize,
+    pages: AtomicUsize,
+}
+
+impl Breaks {
+    fn after(inner: &Arc<dyn Kv>, writes: usize, pages: usize) -> Arc<Self> {
+        let inner = Arc::clone(inner);
+        Arc::new(Self { inner, writes: AtomicUsize::new(writes), pages: AtomicUsize::new(pages) })
+    }
+
+    fn takes(left: &AtomicUsize) -> bool {
+        left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+    }
+}
 
 impl Kv for Breaks {
     fn get(&self, key: Bytes) -> BoxFuture<'_, pawl_kv::Result<Option<KeyValue>>> {
-        self.0.get(key)
+        self.inner.get(key)
     }
 
     fn range(&self, request: RangeRequest) -> BoxFuture<'_, pawl_kv::Result<Range>> {
-        self.0.range(request)
+        match Self::takes(&self.pages) {
+            true => self.inner.range(request),
+            false => Box::pin(async { Err(Error::Closed) }),
+        }
     }
 
     fn write(&self, write: Write) -> BoxFuture<'_, pawl_kv::Result<Outcome>> {
-        let left = self.1.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-        match left {
-            Ok(_) => self.0.write(write),
-            Err(_) => Box::pin(async { Err(Error::Closed) }),
+        match Self::takes(&self.writes) {
+            true => self.inner.write(write),
+            false => Box::pin(async { Err(Error::Closed) }),
         }
     }
 
     fn watch(&self, prefix: Bytes, after: Revision) -> BoxFuture<'_, pawl_kv::Result<Watch>> {
-        self.0.watch(prefix, after)
+        self.inner.watch(prefix, after)
     }
 
     fn revision(&self) -> BoxFuture<'_, pawl_kv::Result<Revision>> {
-        self.0.revision()
+        self.inner.revision()
     }
 
     fn compact(&self, revision: Revision) -> BoxFuture<'_, pawl_kv::Result<()>> {
-        self.0.compact(revision)
+        self.inner.compact(revision)
     }
 
     fn is_shared(&self) -> bool {
-        self.0.is_shared()
+        self.inner.is_shared()
     }
 
     fn health(&self) -> pawl_kv::Result<()> {
-        self.0.health()
+        self.inner.health()
     }
 }
 
@@ -111,7 +138,7 @@ async fn there_and_back_every_value_is_the_same() {
     // And back into a directory, which keeps the revisions of where it comes from.
     let back = place.path().join("back");
     let mut reading = Reading::store(Arc::clone(&to)).await.unwrap();
-    let migrated = into_directory(&mut reading, &back, &mut |_, _| {}).await.unwrap();
+    let migrated = into_directory(&mut reading, &somewhere(), &back, &mut |_, _| {}).await.unwrap();
     assert!(migrated.keeps_revisions);
     let again = open(&place, "back");
     assert_eq!(held(&again).await, held(&to).await);
@@ -149,7 +176,7 @@ async fn what_was_interrupted_goes_on() {
     let (from, to) = (open(&place, "from"), open(&place, "to"));
     filled(&from, 500).await;
     for left in [0, 1, 100, 350] {
-        let breaking: Arc<dyn Kv> = Arc::new(Breaks(Arc::clone(&to), AtomicUsize::new(left)));
+        let breaking: Arc<dyn Kv> = Breaks::after(&to, left, usize::MAX);
         let failed = bring(&from, &breaking).await.unwrap_err();
         assert!(failed.contains("migrate again"), "{failed}");
     }
@@ -158,6 +185,124 @@ async fn what_was_interrupted_goes_on() {
     assert_eq!(values(&held(&to).await), values(&held(&from).await));
     // It is done: the same again finds a target that is not empty.
     assert!(bring(&from, &to).await.unwrap_err().contains("not empty"));
+}
+
+/// Some megabytes, so that a directory has many blocks and a source many pages.
+async fn filled_much(kv: &Arc<dyn Kv>) {
+    filled(kv, 10).await;
+    for number in 0..600 {
+        let value = Bytes::from(vec![b'v'; 20_000]);
+        put(kv, Bytes::from(format!("/registry/much/n/{number:04}")), value, None).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_was_interrupted_goes_on_in_a_directory() {
+    let place = TempDir::new().unwrap();
+    let (from, home) = (open(&place, "from"), place.path().join("home"));
+    filled_much(&from).await;
+    let mut already = 0;
+    for pages in [5, 5, 6] {
+        // Nothing is read twice: what came home last time is not asked for again.
+        let breaking: Arc<dyn Kv> = Breaks::after(&from, 0, pages);
+        let failed = bring_home(&breaking, &home).await.unwrap_err();
+        assert!(failed.contains(AGAIN), "{failed}");
+        assert!(!home.join(STORE).exists(), "half of it is no store");
+        let begun = held_in(&home);
+        assert!(begun > already, "{begun} after {already}");
+        already = begun;
+    }
+    let migrated = bring_home(&from, &home).await.unwrap();
+    assert_eq!((migrated.already, migrated.records), (already, 612));
+    let again = open(&place, "home");
+    assert_eq!(held(&again).await, held(&from).await);
+    assert_eq!(again.revision().await.unwrap(), from.revision().await.unwrap());
+    // It is done: the same again finds a store.
+    assert!(bring_home(&from, &home).await.unwrap_err().contains("not empty"));
+}
+
+/// How many keys of an unfinished migration would be gone on with.
+fn held_in(home: &Path) -> u64 {
+    let copy = TempDir::new().unwrap();
+    for file in std::fs::read_dir(home.join(super::super::UNFINISHED)).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
+    }
+    let origin = format!("{:?} None", somewhere());
+    let begun = pawl_kv_embedded::Fresh::begun(copy.path(), origin.as_bytes()).unwrap().unwrap();
+    let mut count = 0;
+    pawl_kv_embedded::Fresh::resume(copy.path(), origin.as_bytes(), begun, |_| count += 1).unwrap();
+    count
+}
+
+#[tokio::test]
+async fn only_the_same_state_is_gone_on_with() {
+    let place = TempDir::new().unwrap();
+    let (from, home) = (open(&place, "from"), place.path().join("home"));
+    filled_much(&from).await;
+    let interrupted = async || {
+        let breaking: Arc<dyn Kv> = Breaks::after(&from, 0, 5);
+        bring_home(&breaking, &home).await.unwrap_err();
+    };
+    let remove = async |key: &'static str| {
+        let held = from.get(Bytes::from_static(key.as_bytes())).await.unwrap().unwrap();
+        from.write(Write::new(held.key, Expect::Revision(held.mod_revision), Change::Delete)).await.unwrap();
+    };
+    // What comes to the end of its time is no reason to begin anew: it comes along with what was left of it.
+    interrupted().await;
+    let begun = from.revision().await.unwrap();
+    remove("/registry/events/n/e").await;
+    let mut reading = Reading::store(Arc::clone(&from)).await.unwrap();
+    reading.go_back(begun).await.unwrap();
+    assert_eq!(reading.revision(), begun);
+    let migrated = bring_home(&from, &home).await.unwrap();
+    assert!(migrated.already > 0 && migrated.records == 612 && migrated.revision == begun, "{migrated:?}");
+    // A source that somebody wrote to meanwhile is another one.
+    std::fs::remove_dir_all(&home).unwrap();
+    interrupted().await;
+    remove("/registry/much/n/0007").await;
+    let migrated = bring_home(&from, &home).await.unwrap();
+    assert_eq!((migrated.already, migrated.records), (0, 610));
+    assert_eq!(held(&open(&place, "home")).await, held(&from).await);
+    // And so is one of another place.
+    std::fs::remove_dir_all(&home).unwrap();
+    interrupted().await;
+    let mut reading = Reading::store(Arc::clone(&from)).await.unwrap();
+    let elsewhere = Place::Etcd("elsewhere".to_owned());
+    let migrated = into_directory(&mut reading, &elsewhere, &home, &mut |_, _| {}).await.unwrap();
+    assert_eq!((migrated.already, migrated.records), (0, 610));
+}
+
+/// Whatever a fault left behind what holds, the end is the same.
+#[tokio::test]
+async fn what_does_not_hold_is_not_gone_on_with() {
+    let place = TempDir::new().unwrap();
+    let from = open(&place, "from");
+    filled_much(&from).await;
+    for (number, spoil) in [0_usize, 1, 2].into_iter().enumerate() {
+        let home = place.path().join(format!("home-{number}"));
+        let breaking: Arc<dyn Kv> = Breaks::after(&from, 0, 6);
+        bring_home(&breaking, &home).await.unwrap_err();
+        let before = held_in(&home);
+        let made = home.join(super::super::UNFINISHED).join("making.tmp");
+        let mut bytes = std::fs::read(&made).unwrap();
+        match spoil {
+            0 => bytes.truncate(bytes.len() - 1),
+            1 => *bytes.last_mut().unwrap() ^= 1,
+            _ => bytes.extend([7; 1000]),
+        }
+        std::fs::write(&made, bytes).unwrap();
+        let migrated = bring_home(&from, &home).await.unwrap();
+        assert!(if spoil == 2 { migrated.already == before } else { migrated.already < before }, "{migrated:?}");
+        assert_eq!(held(&open(&place, &format!("home-{number}"))).await, held(&from).await);
+    }
+    // One that was whole when it ended, and had no name yet.
+    let home = place.path().join("whole");
+    bring_home(&from, &home).await.unwrap();
+    std::fs::rename(home.join(STORE), home.join(super::super::UNFINISHED)).unwrap();
+    let migrated = bring_home(&from, &home).await.unwrap();
+    assert_eq!((migrated.already, migrated.records), (612, 612));
+    assert_eq!(held(&open(&place, "whole")).await, held(&from).await);
 }
 
 #[tokio::test]
@@ -190,7 +335,7 @@ async fn a_source_that_is_written_to_is_refused() {
     let mut reading = Reading::store(Arc::clone(&from)).await.unwrap();
     put(&from, key(11), object(11), None).await.unwrap();
     let target = place.path().join("to");
-    let refused = into_directory(&mut reading, &target, &mut |_, _| {}).await.unwrap_err();
+    let refused = into_directory(&mut reading, &somewhere(), &target, &mut |_, _| {}).await.unwrap_err();
     assert!(refused.contains("somebody writes to the source"), "{refused}");
     assert!(!target.exists(), "nothing is left of it");
 }
