@@ -4,6 +4,7 @@
 //! anything that it could name: in doubt an object is in use.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher, RandomState};
 use std::sync::Arc;
 
 use crate::references::{ClaimRef, Storage, Uses};
@@ -50,10 +51,69 @@ pub enum Changed {
 
 #[derive(Debug, Default)]
 pub struct Index {
-    users: HashMap<Target, BTreeMap<Who, bool>>,
+    users: HashMap<Target, Users>,
     known: HashMap<User, HashMap<Arc<str>, Known>>,
     /// Users that cannot be read.
     doubtful: BTreeSet<Who>,
+    hashing: RandomState,
+}
+
+/// A user and its hash, which is made once however many objects it uses: that is most of what it costs to see a user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Hashed {
+    hash: u64,
+    who: Who,
+}
+
+impl Hash for Hashed {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+/// Takes hashes as they are.
+#[derive(Debug, Default)]
+struct ByHash(u64);
+
+impl Hasher for ByHash {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+/// Who uses an object.
+#[derive(Debug, Default)]
+struct Users {
+    /// Each, and whether that protects the object.
+    all: HashMap<Hashed, bool, BuildHasherDefault<ByHash>>,
+    /// How many protect it.
+    protecting: usize,
+}
+
+impl Users {
+    /// Puts a user in; says whether the object's being used has changed by that.
+    fn put(&mut self, who: &Hashed, protects: bool) -> bool {
+        let was_used = self.protecting > 0;
+        let before = self.all.insert(who.clone(), protects);
+        self.protecting += usize::from(protects);
+        self.protecting -= usize::from(before == Some(true));
+        was_used != (self.protecting > 0)
+    }
+
+    /// Takes a user out; says whether the object's being used has changed by that.
+    fn take(&mut self, who: &Hashed) -> bool {
+        let protected = self.all.remove(who) == Some(true);
+        self.protecting -= usize::from(protected);
+        protected && self.protecting == 0
+    }
 }
 
 /// What is known of a user.
@@ -68,6 +128,16 @@ impl Known {
     fn targets(&self) -> impl Iterator<Item = (&Target, bool)> {
         let own = self.uses.targets.iter().map(|(target, protects)| (target, *protects));
         own.chain(self.resolved.iter().map(|target| (target, true)))
+    }
+
+    /// Whether it uses a target, and whether that protects it.
+    fn protects(&self, target: &Target) -> Option<bool> {
+        if self.resolved.as_ref() == Some(target) {
+            return Some(true);
+        }
+        // They are in order, each once.
+        let at = self.uses.targets.binary_search_by(|(own, _)| own.cmp(target)).ok()?;
+        self.uses.targets.get(at).map(|(_, protects)| *protects)
     }
 }
 
@@ -120,13 +190,15 @@ impl Index {
 
     /// Whether something that is there protects a target, or may.
     pub fn is_used(&self, target: &Target) -> bool {
-        self.users.get(target).is_some_and(|users| users.values().any(|protects| *protects))
+        self.users.get(target).is_some_and(|users| users.protecting > 0)
             || self.doubtful.iter().any(|who| who.could_use(target))
     }
 
-    /// Everybody who uses a target, and whether that protects it.
+    /// Everybody who uses a target, and whether that protects it, in order.
     pub fn users(&self, target: &Target) -> Vec<(Who, bool)> {
-        let mut users = self.users.get(target).cloned().unwrap_or_default();
+        let known = self.users.get(target).into_iter().flat_map(|users| &users.all);
+        let known = known.map(|(hashed, protects)| (hashed.who.clone(), *protects));
+        let mut users: BTreeMap<Who, bool> = known.collect();
         users.extend(self.doubtful.iter().filter(|who| who.could_use(target)).map(|who| (who.clone(), true)));
         users.into_iter().collect()
     }
@@ -158,36 +230,33 @@ impl Index {
 
     /// Puts what is known of a user in the place of what was.
     fn enter(&mut self, who: &Who, now: Option<Known>, changed: &mut Vec<Changed>) {
+        let hashed = Hashed { hash: self.hashing.hash_one(who), who: who.clone() };
         let of_kind = self.known.entry(who.user).or_default();
         let before = match now {
             Some(known) => of_kind.insert(Arc::clone(&who.key), known),
             None => of_kind.remove(&who.key),
         };
         let now = of_kind.get(&who.key);
-        let mut wanted: BTreeMap<&Target, bool> = BTreeMap::new();
-        for (target, protects) in now.into_iter().flat_map(Known::targets) {
-            *wanted.entry(target).or_default() |= protects;
-        }
-        let gone = before.iter().flat_map(Known::targets).map(|(target, _)| target);
-        for target in gone.filter(|target| !wanted.contains_key(target)) {
-            if let Some(users) = self.users.get_mut(target) {
-                users.remove(who);
-                if !users.values().any(|protects| *protects) {
-                    changed.push(Changed::Target(target.clone()));
-                }
-                if users.is_empty() {
-                    self.users.remove(target);
-                }
+        for (target, _) in before.iter().flat_map(Known::targets) {
+            if now.is_some_and(|now| now.protects(target).is_some()) {
+                continue;
+            }
+            let Some(users) = self.users.get_mut(target) else { continue };
+            if users.take(&hashed) {
+                changed.push(Changed::Target(target.clone()));
+            }
+            if users.all.is_empty() {
+                self.users.remove(target);
             }
         }
-        for (target, protects) in wanted {
+        let Some(now) = now else { return };
+        for (target, protects) in now.targets() {
             let users = match self.users.get_mut(target) {
                 Some(users) => users,
                 None => self.users.entry(target.clone()).or_default(),
             };
-            let was_used = users.values().any(|protects| *protects);
-            users.insert(who.clone(), protects);
-            if was_used != users.values().any(|protects| *protects) {
+            // One that a template leads to may be named without protection, too.
+            if users.put(&hashed, protects || now.resolved.as_ref() == Some(target)) {
                 changed.push(Changed::Target(target.clone()));
             }
         }

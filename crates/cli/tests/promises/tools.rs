@@ -1,7 +1,8 @@
 //! The commands that say why, against a real server: `pawl why` and what it leads to, for people and for scripts.
 
 use std::fs;
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
 use pawl_testing::damage::Door;
 use pawl_testing::{Place, Running, pawl};
@@ -357,6 +358,50 @@ async fn history_shows_what_happened_and_keeps_secrets() {
     secret(&running, "db", json!({})).await;
     assert_eq!(ask(&running, &["history", "secret/db", "-o", "name"]).out.lines().count(), 1);
     assert_eq!(ask(&running, &["history", "secret/db", "-o", "name", "--all-uids"]).out.lines().count(), 5);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn history_goes_on_until_the_end_and_says_how_far_back_it_reaches() {
+    let running = Running::start(&["--controllers=-*"], &[]).await;
+    let path = format!("{MAPS}/c");
+    let change = async |value: &str| {
+        let patch = json!({"data": {"value": value}});
+        running.admin.merge(&path, &patch).await.unwrap().expect(200);
+    };
+    create(&running, MAPS, json!({"metadata": {"name": "c"}})).await;
+    change("one").await;
+    let mut watching = pawl();
+    watching.args(["history", "cm/c", "-n", "n", "-w"]).env("KUBECONFIG", kubeconfig(&running)).stdout(Stdio::piped());
+    let mut watching = watching.spawn().unwrap();
+    let lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    let (said, heard) = std::sync::mpsc::channel();
+    std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| said.send(line)));
+    let hears = |text: &str| {
+        while let Ok(line) = heard.recv_timeout(pawl_testing::DEADLINE) {
+            if line.contains(text) {
+                return;
+            }
+        }
+        panic!("nothing was said of {text}");
+    };
+    hears("configmap/c in n: everything since the store is there");
+    hears("+ data.value: \"one\"");
+    change("two").await;
+    hears("- data.value: \"one\"");
+    hears("+ data.value: \"two\"");
+    // What was before is forgotten, and that is said.
+    let mut forget = pawl();
+    forget.args(["rewrite", "--forget-history", "--data-dir"]).arg(running.place.data());
+    finish(forget, "").ended(0);
+    change("three").await;
+    hears("+ data.value: \"three\"");
+    let rest = ask(&running, &["history", "cm/c"]).ended(0);
+    let rest = rest.has("what the store remembers: everything after revision").has("what was before is forgotten");
+    assert!(rest.out.contains("+ data.value: \"three\"") && !rest.out.contains("\"one\""), "{}", rest.out);
+    running.admin.delete(&path).await.unwrap().expect(200);
+    hears("delete");
+    assert!(watching.wait().unwrap().success());
     running.stop().await;
 }
 
