@@ -3,7 +3,7 @@
 //! a tightened schema refuses, values that are sealed, and many that a lost key makes unreadable.
 //! `cargo bench --package pawl --bench scale` prints what they cost, and
 //! `-- resuming` (or another name below) only that; nothing is asserted. Other work on the machine spoils the figures.
-//! `PAWL_BENCH_OBJECTS` is how many objects are many.
+//! `PAWL_BENCH_OBJECTS` is how many objects are many, `PAWL_BENCH_ROUNDS` how often a key is lost.
 #![allow(clippy::restriction, reason = "a benchmark prints, and says when it cannot run")]
 
 #[path = "scale/sealed.rs"]

@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, RwLock, Weak};
 
 use imbl::OrdMap;
 use pawl_kv::Revision;
@@ -55,11 +55,14 @@ impl Event {
 struct Turn {
     /// What is read at this revision or later shows them as they are now.
     revision: Revision,
-    entries: Vec<Arc<CacheEntry>>,
+    /// By their keys. What was written since is not held for this.
+    entries: Vec<(Arc<str>, Weak<CacheEntry>)>,
 }
 
-/// How many turns are remembered; who comes from before them cannot know whether they concern it.
+/// How many turns are remembered, and how many objects in them, the last turn's always; who comes from before them cannot know
+/// whether they concern it.
 const TURNS: usize = 64;
+const TURNED: usize = 32 << 10;
 
 /// A write on its way into the cache: `None` is a deletion.
 pub struct Incoming<'k> {
@@ -166,8 +169,15 @@ impl View<'_> {
     }
 
     fn first<'t>(&self, turns: impl Iterator<Item = &'t Turn>) -> Turned {
-        let mut entries = turns.flat_map(|turn| &turn.entries).filter(|entry| self.shows(entry));
-        entries.next().map_or(Turned::Nothing, |entry| Turned::Object(Arc::clone(entry)))
+        let mut turned = Turned::Nothing;
+        for (key, entry) in turns.flat_map(|turn| &turn.entries) {
+            match entry.upgrade() {
+                Some(entry) if self.shows(&entry) => return Turned::Object(entry),
+                None if self.scope.includes_key(key) => turned = Turned::Unknown,
+                _ => {}
+            }
+        }
+        turned
     }
 }
 
@@ -374,10 +384,12 @@ impl Cache {
             inner.pop();
         }
         inner.ring_start = inner.ring_start.max(revision);
-        if inner.turns.len() == TURNS {
-            inner.turns.pop_front();
+        let entries = turned.iter().map(|entry| (Arc::clone(&entry.key), Arc::downgrade(entry))).collect();
+        inner.turns.push_back(Turn { revision, entries });
+        let mut held: usize = inner.turns.iter().map(|turn| turn.entries.len()).sum();
+        while inner.turns.len() > TURNS || (inner.turns.len() > 1 && held > TURNED) {
+            held -= inner.turns.pop_front().map_or(0, |oldest| oldest.entries.len());
         }
-        inner.turns.push_back(Turn { revision, entries: turned });
         self.turns.fetch_add(1, Ordering::Release);
         drop(inner);
         self.wake_all();

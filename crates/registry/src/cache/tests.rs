@@ -119,3 +119,27 @@ fn who_watched_a_cache_that_was_replaced_has_lost_its_place() {
     cache.apply([put("a", 8), put("c", 10)]);
     assert_eq!(told(&cache, 9).unwrap().0, ["c@10"]);
 }
+
+#[test]
+fn turns_hold_nothing_that_has_turned_again_and_are_forgotten_when_they_are_many() {
+    let (scope, selection) = (Scope::All, crate::Selection::default());
+    let view = View { scope: &scope, selection: &selection, fields: &[] };
+    let cache = Cache::new(1);
+    cache.apply([put("a", 2)]);
+    let first = entry("a", 2, 10);
+    let held = Arc::downgrade(&first);
+    cache.turn(vec![first], 3);
+    assert!(matches!(cache.turned(0, &view), Turned::Object(_)));
+    cache.turn(vec![entry("a", 2, 20)], 4);
+    assert!(held.upgrade().is_none(), "a turn that has passed holds what it was about");
+    assert!(matches!(cache.turned(0, &view), Turned::Object(_)));
+    // Written again: nobody knows any more whether it was looked at.
+    cache.apply([put("a", 5)]);
+    cache.turn(Vec::new(), 6);
+    let keys: Vec<String> = (0..TURNED).map(|i| format!("k{i}")).collect();
+    cache.apply(keys.iter().map(|key| Incoming { revision: 7, key, entry: Some(entry(key, 7, 1)) }));
+    let turn = |size| keys.iter().map(|key| entry(key, 7, size)).collect::<Vec<_>>();
+    cache.turn(turn(2), 8);
+    assert!(matches!(cache.turned(2, &view), Turned::Object(_)));
+    assert!(matches!(cache.turned(0, &view), Turned::Unknown), "there are too many to remember those before");
+}
