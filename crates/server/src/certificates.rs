@@ -137,9 +137,10 @@ impl Authority {
         let issuer = Issuer::from_ca_cert_pem(&self.certificate_pem, ca_key).map_err(failed)?;
         let pair = KeyPair::generate().map_err(failed)?;
         let made = params.signed_by(&pair, &issuer).map_err(failed)?;
-        write_private(key, &pair.serialize_pem())?;
+        let key_pem = sec1_pem(&pair);
+        write_private(key, &key_pem)?;
         write(certificate, &made.pem())?;
-        Ok((made.pem(), pair.serialize_pem()))
+        Ok((made.pem(), key_pem))
     }
 
     /// Whether a certificate of ours should be made anew: it is about to expire or lacks one of the names. What is not of
@@ -238,6 +239,24 @@ pub fn due(settings: &Settings) -> bool {
     let names = serving_names(settings).unwrap_or_default();
     let (certificate, _) = serving_files(settings);
     settings.tls.is_none() && fs::read_to_string(&certificate).is_ok_and(|found| ca.is_due(&found, &names))
+}
+
+/// A key of P-256 as `EC PRIVATE KEY`: fabric8's Java client takes every other label for RSA.
+fn sec1_pem(pair: &KeyPair) -> String {
+    // The one form in which such keys are made: what is before the private key, between the two, and how long they are.
+    const HEAD: usize = 36;
+    const BETWEEN: [u8; 5] = [0xa1, 0x44, 0x03, 0x42, 0x00];
+    const P256: [u8; 12] = [0xa0, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
+    let der = pair.serialized_der();
+    let (private, rest) = (der.get(HEAD..HEAD + 32), der.get(HEAD + 32..));
+    let (Some(private), Some(rest)) = (private, rest.filter(|rest| rest.starts_with(&BETWEEN) && rest.len() == 70))
+    else {
+        return pair.serialize_pem();
+    };
+    let sec1 = [&[0x30, 0x77, 0x02, 0x01, 0x01, 0x04, 0x20], private, &P256, rest].concat();
+    let text = BASE64.encode(sec1);
+    let lines: Vec<&str> = text.as_bytes().chunks(64).filter_map(|line| std::str::from_utf8(line).ok()).collect();
+    format!("-----BEGIN EC PRIVATE KEY-----\n{}\n-----END EC PRIVATE KEY-----\n", lines.join("\n"))
 }
 
 /// The administrator's certificate and a kubeconfig that uses it.

@@ -3,7 +3,7 @@
 //! embedded store there itself; nothing of etcd's own protocol is spoken.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
 
 use crate::Error;
 
@@ -18,6 +19,9 @@ use crate::Error;
 const PATH: &str = "/pawl/v1/stand-in";
 /// What is waited for an answer; a real etcd answers at once.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Some start the API server together with etcd: for so long one asks again where nobody listens yet.
+const START: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(20);
 /// The longest head of a request, and answer, that is read.
 const MOST: u64 = 64 << 10;
 /// The version that is told: the newest whose clients everybody has.
@@ -113,12 +117,15 @@ async fn read_head(stream: &mut BufReader<tokio::io::Take<TcpStream>>) -> io::Re
     }
 }
 
-/// The addresses of a URL, all of them on this machine.
+/// The addresses of a URL, all of them on this machine. One that means every address of the machine means this one only.
 fn loopback(url: &str) -> Result<Vec<SocketAddr>, Error> {
     let wrong = |why: &str| Error::Flag(format!("--listen-client-urls {url}: {why}"));
     let place = url.strip_prefix("http://").ok_or_else(|| wrong("the stand-in for etcd speaks plain http only"))?;
     let place = place.trim_end_matches('/');
-    let found: Vec<SocketAddr> = place.to_socket_addrs().map_err(|error| wrong(&error.to_string()))?.collect();
+    let mut found: Vec<SocketAddr> = place.to_socket_addrs().map_err(|error| wrong(&error.to_string()))?.collect();
+    for address in found.iter_mut().filter(|address| address.ip().is_unspecified()) {
+        address.set_ip(if address.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
+    }
     if found.is_empty() || found.iter().any(|address| !address.ip().is_loopback()) {
         return Err(wrong("the stand-in for etcd listens on this machine only"));
     }
@@ -128,7 +135,15 @@ fn loopback(url: &str) -> Result<Vec<SocketAddr>, Error> {
 /// Asks whether a stand-in is behind a URL of `--etcd-servers`. `None` when something else answers, or nothing.
 pub async fn ask(url: &str) -> Option<Found> {
     let address = loopback(url).ok()?.into_iter().next()?;
-    let asked = tokio::time::timeout(PATIENCE, request(address)).await.ok()?.ok()?;
+    let began = Instant::now();
+    let asked = loop {
+        match tokio::time::timeout(PATIENCE, request(address)).await.ok()? {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && began.elapsed() < START => {
+                tokio::time::sleep(PAUSE).await;
+            }
+            answered => break answered.ok()?,
+        }
+    };
     let document: Value = serde_json::from_str(&asked).ok()?;
     Some(Found { directory: document.get("directory")?.as_str()?.into(), sync: document.get("sync")?.as_bool()? })
 }
@@ -159,9 +174,28 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn one_that_comes_later_is_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let free = StandIn::listen(&["http://127.0.0.1:0".to_owned()], directory.path(), true).await.unwrap();
+        let url = format!("http://{}", free.addresses()[0]);
+        drop(free);
+        let asked = tokio::spawn({
+            let url = url.clone();
+            async move { ask(&url).await }
+        });
+        tokio::time::sleep(3 * PAUSE).await;
+        let stand_in = StandIn::listen(&[url], directory.path(), true).await.unwrap();
+        let task = tokio::spawn(stand_in.run());
+        assert!(asked.await.unwrap().is_some());
+        task.abort();
+    }
+
+    #[tokio::test]
     async fn it_stays_on_this_machine() {
         let directory = tempfile::tempdir().unwrap();
-        for url in ["http://0.0.0.0:0", "http://192.0.2.1:2379", "https://127.0.0.1:0", "127.0.0.1:0"] {
+        let stand_in = StandIn::listen(&["http://0.0.0.0:0".to_owned()], directory.path(), true).await.unwrap();
+        assert!(stand_in.addresses().iter().all(|address| address.ip().is_loopback()));
+        for url in ["http://192.0.2.1:2379", "https://127.0.0.1:0", "127.0.0.1:0"] {
             assert!(StandIn::listen(&[url.to_owned()], directory.path(), true).await.is_err(), "{url}");
         }
     }
