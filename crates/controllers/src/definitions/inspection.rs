@@ -24,8 +24,9 @@ use crate::informer::Followed;
 
 /// How many objects are looked at in one go.
 const GO: usize = 32;
-/// How many times as long as a go took nobody looks at anything.
+/// How many times as long as a go took nobody looks at anything: at first, and later, when what is left changes all the time.
 const REST: u32 = 9;
+const LATER_REST: u32 = 49;
 /// What changes within this time is told together.
 const GATHER: Duration = Duration::from_secs(1);
 
@@ -81,8 +82,7 @@ async fn inspect(actor: &Actor, catalogue: &Catalogue, name: &str) -> Result<(),
         if look_at <= Instant::now() {
             let some: Vec<Arc<str>> = changed.iter().take(GO).cloned().collect();
             changed.retain(|key| !some.contains(key));
-            let rest = invalid.look_at(some.iter());
-            look_at = Instant::now() + rest;
+            look_at = Instant::now() + invalid.look_at(some.iter()) * LATER_REST;
         }
         let is_news = told != Some(invalid.keys.len());
         if is_news && (report_at <= Instant::now() || invalid.keys.is_empty()) {
@@ -121,12 +121,12 @@ impl Invalid<'_> {
             if go.peek().is_none() {
                 return;
             }
-            let rest = self.look_at(go);
-            tokio::time::sleep(rest).await;
+            let took = self.look_at(go);
+            tokio::time::sleep(took * REST).await;
         }
     }
 
-    /// Looks at some of them as they are now. Says how long to look at nothing afterwards.
+    /// Looks at some of them as they are now. Says how long it took.
     fn look_at<'k>(&mut self, keys: impl Iterator<Item = &'k Arc<str>>) -> Duration {
         let started = Instant::now();
         for key in keys {
@@ -137,7 +137,7 @@ impl Invalid<'_> {
                 false => self.keys.remove(key),
             };
         }
-        started.elapsed() * REST
+        started.elapsed()
     }
 
     /// What there is to tell: the first few are looked at once more for their fields.
