@@ -81,7 +81,9 @@ async fn inspect(actor: &Actor, catalogue: &Catalogue, name: &str) -> Result<(),
         }
         if look_at <= Instant::now() {
             let some: Vec<Arc<str>> = changed.iter().take(GO).cloned().collect();
-            changed.retain(|key| !some.contains(key));
+            some.iter().for_each(|key| {
+                changed.remove(key);
+            });
             look_at = Instant::now() + invalid.look_at(some.iter()) * LATER_REST;
         }
         let is_news = told != Some(invalid.keys.len());
