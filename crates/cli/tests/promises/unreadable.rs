@@ -623,7 +623,7 @@ async fn until(world: &mut World, path: &str, code: u16) {
 }
 
 /// What the proposal asks to be tested, its stories and what it wants before beta, each with the test that shows it.
-const PROPOSAL: [(&str, &str, &str); 12] = [
+const PROPOSAL: [(&str, &str, &str); 13] = [
     (
         "resources that are encrypted and are decryptable can still be deleted as before",
         "crates/cli/tests/promises/encryption.rs",
@@ -653,6 +653,11 @@ const PROPOSAL: [(&str, &str, &str); 12] = [
         "an informer is consistent with the state in the storage after the corrupt resource is unsafe-deleted",
         "crates/cli/tests/api/kube_rs.rs",
         "fn a_reflector_agrees_with_the_server_after_an_unsafe_delete(",
+    ),
+    (
+        "an informer is consistent with the state in the storage after the corrupt resource is unsafe-deleted",
+        "tests/clients/go/main.go",
+        "a key is lost, and what it sealed is removed unread",
     ),
     ("Story 1", "tests/kubectl/80-unreadable.sh", "## Story 1"),
     ("Story 2", "tests/kubectl/80-unreadable.sh", "## Story 2"),
