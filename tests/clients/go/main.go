@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"time"
@@ -136,7 +135,7 @@ func (s *suite) lose(ctx context.Context, views []*view) {
 		until(fmt.Sprintf("lists of namespace %q fail", place), func() error {
 			_, err := s.client.CoreV1().Secrets(place).List(ctx, meta.ListOptions{})
 			if status := api.APIStatus(nil); !api.IsStoreReadError(err) || !errors.As(err, &status) || status.Status().Code != 500 {
-				return fmt.Errorf("the answer is %w", err)
+				return fmt.Errorf("the answer is %v", err)
 			}
 			return nil
 		})
@@ -207,13 +206,7 @@ func (s *suite) agree(ctx context.Context, views []*view) {
 			for i := range list.Items {
 				served.add(&list.Items[i])
 			}
-			if kept := v.kept(); !maps.Equal(served, kept) {
-				return fmt.Errorf("the server has %v, the store %v", served, kept)
-			}
-			if told := v.told(); !maps.Equal(served, told) {
-				return fmt.Errorf("the server has %v, handlers were told %v", served, told)
-			}
-			return nil
+			return errors.Join(served.equal("its store has", v.kept()), served.equal("its handlers were told", v.told()))
 		})
 	}
 }

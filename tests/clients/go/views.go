@@ -26,6 +26,21 @@ func (v versions) add(secret *core.Secret) {
 	v[secret.Namespace+"/"+secret.Name] = secret.ResourceVersion
 }
 
+// equal names what differs when others are not the same.
+func (v versions) equal(what string, others versions) error {
+	mine, theirs := maps.Clone(v), maps.Clone(others)
+	for key, version := range v {
+		if theirs[key] == version {
+			delete(mine, key)
+			delete(theirs, key)
+		}
+	}
+	if len(mine)+len(theirs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the server has %v where %s %v", mine, what, theirs)
+}
+
 // One store that follows the server.
 type view struct {
 	name      string
