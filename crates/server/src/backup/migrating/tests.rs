@@ -202,7 +202,8 @@ async fn what_was_interrupted_goes_on_in_a_directory() {
     let (from, home) = (open(&place, "from"), place.path().join("home"));
     filled_much(&from).await;
     let mut already = 0;
-    for pages in [5, 5, 6] {
+    // So many pages are less than half of it, however much of them comes home.
+    for pages in [5, 5] {
         // Nothing is read twice: what came home last time is not asked for again.
         let breaking: Arc<dyn Kv> = Breaks::after(&from, 0, pages);
         let failed = bring_home(&breaking, &home).await.unwrap_err();
