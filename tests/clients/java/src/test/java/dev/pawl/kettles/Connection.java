@@ -5,13 +5,21 @@ import io.fabric8.kubernetes.client.ConfigBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientBuilder;
 
-/** A client of the server of KUBECONFIG. */
+/** Clients whose watches are plain streams: the server does not speak them over websockets, which this client tries first. */
 final class Connection {
   private Connection() {}
 
-  /** Watches are plain streams: the server does not speak them over websockets, which this client tries first. */
+  /** To the server of KUBECONFIG. */
   static KubernetesClient open() {
-    var config = new ConfigBuilder(Config.autoConfigure(null)).withOnlyHttpWatches(true).build();
-    return new KubernetesClientBuilder().withConfig(config).build();
+    return open(Config.autoConfigure(null));
+  }
+
+  /** To the server of a kubeconfig's text. */
+  static KubernetesClient open(String kubeconfig) {
+    return open(Config.fromKubeconfig(kubeconfig));
+  }
+
+  private static KubernetesClient open(Config config) {
+    return new KubernetesClientBuilder().withConfig(new ConfigBuilder(config).withOnlyHttpWatches(true).build()).build();
   }
 }
