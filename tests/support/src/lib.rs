@@ -8,6 +8,9 @@
 pub mod authority;
 mod client;
 pub mod damage;
+pub mod linear;
+pub mod proxy;
+pub mod sealing;
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
