@@ -126,6 +126,7 @@ pub const FLAGS: &[Flag] = &[
     switch("unsafe-no-fsync", "false", "acknowledge writes before they are on the disk"),
     used("v", "0", "how much is logged"),
     used("write-kubeconfig", "", "a file for the administrator's kubeconfig, written when the server is ready"),
+    refused("admission-control", "use --enable-admission-plugins and --disable-admission-plugins"),
     refused("admission-control-config-file", "admission plugins with a configuration are not built"),
     refused("audit-webhook-config-file", "audit events are only written to a log"),
     refused("authentication-config", "only certificates, tokens and service accounts are known"),
