@@ -208,7 +208,10 @@ class ClientTest {
         seen.add("closed: " + cause);
       }
     };
-    try (var watch = watching.resources(Kettle.class).inNamespace(NAMESPACE).withLabel("watched", name).watch(watcher)) {
+    // From here on: a stream is asked for when `watch` has returned, and nothing may be missed until the server hears of it.
+    var since = new ListOptionsBuilder().withResourceVersion(kettles.list().getMetadata().getResourceVersion()).build();
+    var watched = watching.resources(Kettle.class).inNamespace(NAMESPACE).withLabel("watched", name);
+    try (var watch = watched.watch(since, watcher)) {
       assertEquals(way, watch.getClass().getSimpleName());
       var kettle = Kettle.of(name, 1);
       kettle.getMetadata().setLabels(Map.of("watched", name));
