@@ -8,10 +8,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fabric8.kubeapitest.KubeAPIServer;
 import io.fabric8.kubeapitest.KubeAPIServerConfigBuilder;
 import io.fabric8.kubeapitest.junit.EnableKubeAPIServer;
-import io.fabric8.kubeapitest.junit.KubeConfig;
 import io.fabric8.kubernetes.api.model.ConfigMap;
 import io.fabric8.kubernetes.api.model.NamespaceBuilder;
+import io.fabric8.kubernetes.client.Config;
 import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.KubernetesClientBuilder;
 import io.javaoperatorsdk.operator.Operator;
 import java.time.Duration;
 import java.util.Objects;
@@ -24,14 +25,13 @@ import org.junit.jupiter.api.Test;
 class ApiServerTest {
   static KubernetesClient client;
 
-  @KubeConfig
-  static String kubeconfig;
+  private static KubernetesClient connect(String kubeconfig) {
+    return new KubernetesClientBuilder().withConfig(Config.fromKubeconfig(kubeconfig)).build();
+  }
 
   @BeforeAll
   static void define() {
-    try (var patient = Connection.open(kubeconfig)) {
-      Definition.install(patient);
-    }
+    Definition.install(client);
   }
 
   @Test
@@ -45,20 +45,19 @@ class ApiServerTest {
   @Test
   void anOperatorLooksAfterANamespaceUntilItIsGone() {
     var reconciler = new KettleReconciler();
-    var connection = Connection.open(kubeconfig);
-    var operator = new Operator(settings -> settings.withKubernetesClient(connection));
+    var operator = new Operator(settings -> settings.withKubernetesClient(client).withCloseClientOnStop(false));
     operator.register(reconciler, settings -> settings.settingNamespace("kitchen"));
     client.resource(new NamespaceBuilder().withNewMetadata().withName("kitchen").endMetadata().build()).create();
     operator.start();
     try {
-      var kettles = connection.resources(Kettle.class).inNamespace("kitchen");
+      var kettles = client.resources(Kettle.class).inNamespace("kitchen");
       kettles.resource(Kettle.of("tea", 2)).create();
       kettles.withName("tea").waitUntilCondition(
           kettle -> kettle.getStatus() != null && "Filled".equals(kettle.getStatus().phase), 20, TimeUnit.SECONDS);
       ConfigMap water = client.configMaps().inNamespace("kitchen").withName("tea-water").get();
       assertEquals("2", water.getData().get("cups"));
       client.namespaces().withName("kitchen").delete();
-      connection.namespaces().withName("kitchen").waitUntilCondition(Objects::isNull, 30, TimeUnit.SECONDS);
+      client.namespaces().withName("kitchen").waitUntilCondition(Objects::isNull, 30, TimeUnit.SECONDS);
       // The finalizer was the operator's to take away.
       await().atMost(Duration.ofSeconds(5)).until(() -> reconciler.emptied.contains("tea"));
     } finally {
@@ -73,7 +72,7 @@ class ApiServerTest {
     var second = new KubeAPIServer(offline);
     first.start();
     second.start();
-    try (var one = Connection.open(first.getKubeConfigYaml()); var two = Connection.open(second.getKubeConfigYaml())) {
+    try (var one = connect(first.getKubeConfigYaml()); var two = connect(second.getKubeConfigYaml())) {
       assertNotEquals(one.getMasterUrl(), two.getMasterUrl());
       Definition.install(one);
       one.resource(Kettle.of("only", 1)).inNamespace("default").create();
