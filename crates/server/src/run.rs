@@ -1,8 +1,9 @@
 //! From settings to a server that answers, and back to nothing.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,7 +45,7 @@ pub struct Running {
     /// Says why the server cannot go on, when it cannot.
     failed: oneshot::Receiver<Error>,
     /// What is deleted when everything else has ended.
-    _ephemeral: Option<tempfile::TempDir>,
+    ephemeral: Option<tempfile::TempDir>,
     _lock: Option<File>,
 }
 
@@ -55,7 +56,22 @@ impl Running {
         self.company.stop().await;
         let _ = self.serving.await;
         self.followers.iter().for_each(JoinHandle::abort);
+        if let Some(directory) = self.ephemeral {
+            discard(&directory.keep()).await;
+        }
     }
+}
+
+/// Removes a directory in which threads that are about to end may still make a file.
+async fn discard(directory: &Path) {
+    const TRIES: u32 = 50;
+    for _ in 0..TRIES {
+        match std::fs::remove_dir_all(directory) {
+            Err(error) if error.kind() != ErrorKind::NotFound => tokio::time::sleep(Duration::from_millis(20)).await,
+            _ => return,
+        }
+    }
+    tracing::warn!(directory = %directory.display(), "cannot be removed");
 }
 
 /// Starts a server. It listens only once it can answer. A start that is refused leaves nothing behind.
@@ -135,7 +151,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         serving,
         followers,
         failed,
-        _ephemeral: ephemeral,
+        ephemeral,
         _lock: lock,
     })
 }
