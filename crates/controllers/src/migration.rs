@@ -213,11 +213,11 @@ impl Controller {
 
     /// Writes an object again. One that is gone, or has changed since, needs it no more.
     async fn rewrite_one(&self, served: &Served, entry: &CacheEntry) -> Result<(), Status> {
-        let mut metadata = json!({"resourceVersion": entry.revision.to_string()});
+        let mut metadata = Object::new();
+        metadata.insert("resourceVersion".to_owned(), json!(entry.revision.to_string()));
         // What cannot be read says so when it is to be written.
-        if let Some(uid) = entry.readable().and_then(pawl_registry::Readable::uid) {
-            metadata["uid"] = json!(uid);
-        }
+        let uid = entry.readable().and_then(pawl_registry::Readable::uid);
+        metadata.extend(uid.map(|uid| ("uid".to_owned(), json!(uid))));
         let version = served.resource.group_version().to_string();
         let intent = json!({"apiVersion": version, "kind": served.resource.facts.kind, "metadata": metadata});
         self.actor.apply(served, (entry.namespace(), entry.name()), &intent).await.map(drop)
@@ -318,5 +318,5 @@ fn unhandled(why: &str) -> String {
 /// Whether what went wrong may go right when it is tried again.
 fn passes(status: &Status) -> bool {
     let passing = ["InternalError", "ServerTimeout", "ServiceUnavailable", "Timeout", "TooManyRequests"];
-    passing.contains(&&*status.reason)
+    passing.contains(&status.reason)
 }

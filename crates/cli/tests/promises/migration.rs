@@ -16,6 +16,7 @@ const MIGRATIONS: &str = "/apis/storagemigration.k8s.io/v1beta1/storageversionmi
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/n/widgets";
 const CONFIG_MAPS: &str = "/api/v1/namespaces/n/configmaps";
+const NOW: &str = "2026-01-01T00:00:00Z";
 /// How every widget begins that is stored in the first version.
 const OF_OLD: &[u8] = br#"{"kind":"Widget","apiVersion":"example.com/v1","#;
 
@@ -54,6 +55,15 @@ async fn until_so(running: &mut Running, path: &str, holds: impl Fn(&Value) -> b
 
 async fn begin(client: &Client, name: &str, group: &str, resource: &str) {
     client.post(MIGRATIONS, &migration(name, group, resource)).await.unwrap().expect(201);
+}
+
+/// A migration of widgets that runs, up to this version, where nobody runs it.
+async fn begun(client: &Client, name: &str, version: &str) {
+    begin(client, name, "example.com", "widgets").await;
+    let running = json!({"type": "Running", "status": "True", "lastTransitionTime": NOW, "reason": "MigrationRunning",
+        "message": "The migration is running"});
+    let status = json!({"status": {"conditions": [running], "resourceVersion": version}});
+    client.merge(&format!("{MIGRATIONS}/{name}/status"), &status).await.unwrap().expect(200);
 }
 
 /// How a migration ended.
@@ -146,14 +156,10 @@ async fn a_migration_that_is_deleted_has_failed() {
     // It has begun, and waits for a version that does not come.
     let admin = &running.admin;
     let path = format!("{MIGRATIONS}/widgets");
-    begin(admin, "widgets", "example.com", "widgets").await;
-    let now = "2026-01-01T00:00:00Z";
-    let began = json!({"type": "Running", "status": "True", "lastTransitionTime": now, "reason": "MigrationRunning", "message": ""});
-    let begun = json!({"status": {"conditions": [began], "resourceVersion": "4000000000"}});
-    admin.merge(&format!("{path}/status"), &begun).await.unwrap().expect(200);
+    begun(admin, "widgets", "4000000000").await;
     let definition = format!("{DEFINITIONS}/widgets.example.com");
     let generation = admin.get(&definition).await.unwrap().expect(200)["metadata"]["generation"].clone();
-    let runs = json!({"type": "StorageMigrating", "status": "True", "lastTransitionTime": now,
+    let runs = json!({"type": "StorageMigrating", "status": "True", "lastTransitionTime": NOW,
         "reason": "MigrationRunning", "message": "Migration widgets is running", "observedGeneration": generation});
     let mut told = admin.get(&definition).await.unwrap().expect(200);
     told["status"]["conditions"].as_array_mut().unwrap().push(runs);
@@ -176,6 +182,21 @@ async fn a_migration_that_is_deleted_has_failed() {
         versions.push(widget["metadata"]["resourceVersion"].clone());
     }
     assert_eq!(versions[0], versions[1]);
+    running.stop().await;
+}
+
+/// Another server, which has not heard of the version that is stored now, may write of old when a migration has begun.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_stored_later_as_of_old_is_rewritten_too() {
+    let mut running = Running::start(&[ON, "--controllers=*,-svm", "--history=1s"], &[]).await;
+    stored_of_old(&mut running, 3).await;
+    begun(&running.admin, "widgets", "1").await;
+    let mut running = running.restart(&[ON, "--history=1s"]).await;
+    succeeds(&mut running, "widgets").await;
+    let definition = running.admin.get(&format!("{DEFINITIONS}/widgets.example.com")).await.unwrap().expect(200);
+    assert_eq!(definition["status"]["storedVersions"], json!(["v1", "v2"]), "it was never told that it is migrated");
+    let mut running = running.restart(&["--history=1s"]).await;
+    until_wiped(&mut running, std::str::from_utf8(OF_OLD).unwrap()).await;
     running.stop().await;
 }
 
