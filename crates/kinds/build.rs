@@ -54,6 +54,7 @@ fn main() -> io::Result<()> {
         api::discovery::v1: EndpointSlice;
         api::resource::v1: DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice;
         api::flowcontrol::v1: FlowSchema, PriorityLevelConfiguration;
+        api::storagemigration::v1beta1: StorageVersionMigration;
         apimachinery::pkg::apis::meta::v1:
             APIGroup, APIGroupList, APIResourceList, APIVersions, DeleteOptions, LabelSelector, ListMeta, ObjectMeta, Patch,
             Status;

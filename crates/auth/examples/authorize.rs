@@ -13,7 +13,7 @@ const BINDINGS: usize = 1000;
 
 fn index(one_group: bool) -> Index {
     let index = Index::new();
-    for object in bootstrap::objects() {
+    for object in bootstrap::objects(|_| false) {
         let resource = format!("{}s", object["kind"].as_str().unwrap_or_default().to_lowercase());
         if let Some(kind) = Kind::of_resource(&resource) {
             index.apply(kind, None, Some(&object));

@@ -93,7 +93,7 @@ fn gathered(roles: &[Value], role: &Value) -> Option<Vec<Value>> {
 
 /// The bootstrap objects, aggregated, and users bound to the four roles: one to the cluster, three to the namespace `ns`.
 fn chain() -> Chain {
-    let mut objects = bootstrap::objects();
+    let mut objects = bootstrap::objects(|_| false);
     loop {
         let roles: Vec<Value> = objects.iter().filter(|o| o["kind"] == "ClusterRole").cloned().collect();
         let changed = objects.iter_mut().filter_map(|object| {

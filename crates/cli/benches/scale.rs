@@ -1,11 +1,13 @@
 //! Many watches that nothing happens to, long lists in both encodings, many watches that resume far behind, many Secrets in
 //! use, many objects with pages of a state that has passed, snapshots of them, the past of one object, writers of objects that
-//! a tightened schema refuses, values that are sealed, and many that a lost key makes unreadable.
+//! a tightened schema refuses, values that are sealed, many that a lost key makes unreadable, and many definitions.
 //! `cargo bench --package pawl --bench scale` prints what they cost, and
 //! `-- resuming` (or another name below) only that; nothing is asserted. Other work on the machine spoils the figures.
 //! `PAWL_BENCH_OBJECTS` is how many objects are many, `PAWL_BENCH_ROUNDS` how often a key is lost.
 #![allow(clippy::restriction, reason = "a benchmark prints, and says when it cannot run")]
 
+#[path = "scale/definitions.rs"]
+mod definitions;
 #[path = "scale/sealed.rs"]
 mod sealed;
 
@@ -64,6 +66,9 @@ async fn main() {
     }
     if chosen("unreadable") {
         sealed::unreadable().await;
+    }
+    if chosen("definitions") {
+        definitions::many().await;
     }
 }
 

@@ -222,13 +222,25 @@ impl Actor {
         }
     }
 
-    /// Applies what the controller wants to own of a cluster-scoped object, under its own name and by force.
-    pub async fn apply(&self, served: &Served, name: &str, intent: &Value) -> Result<Outcome, Status> {
+    /// Applies what the controller wants to own of an object, under its own name and by force.
+    pub async fn apply(&self, served: &Served, place: (&str, &str), intent: &Value) -> Result<Outcome, Status> {
+        self.apply_as(self.name.as_str(), served, place, "", intent).await
+    }
+
+    /// The same through a subresource and under another name.
+    pub async fn apply_as(
+        &self,
+        manager: &str,
+        served: &Served,
+        (namespace, name): (&str, &str),
+        subresource: &str,
+        intent: &Value,
+    ) -> Result<Outcome, Status> {
         let body = intent.to_string();
         let request = PatchRequest {
-            namespace: "",
+            namespace,
             name,
-            subresource: "",
+            subresource,
             kind: PatchKind::Apply,
             body: body.as_bytes(),
             validation: FieldValidation::Ignore,
@@ -236,8 +248,8 @@ impl Actor {
             // What was deleted meanwhile is not brought back to life.
             create_refused: Some(Status::not_found(&served.resource.group_resource(), name)),
         };
-        let cx = self.context(self.name.as_str());
-        let wish = Wish { verb: "patch", served, subresource: "", namespace: "", name };
+        let cx = self.context(manager);
+        let wish = Wish { verb: "patch", served, subresource, namespace, name };
         judge(self.write(&cx, wish, self.registry.patch(&cx, served, request)).await.map(|_| ()))
     }
 

@@ -68,7 +68,7 @@ impl Aggregation {
             if !rules.is_empty() {
                 intent.insert("rules".to_owned(), Value::Array(rules));
             }
-            match self.actor.apply(&served, name, &Value::Object(intent)).await {
+            match self.actor.apply(&served, ("", name), &Value::Object(intent)).await {
                 Ok(Outcome::Done) => self.tally.published.add(1),
                 Ok(_) => {}
                 // One role that cannot be put right keeps no other from it.

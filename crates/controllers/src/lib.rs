@@ -1,5 +1,6 @@
 //! The controllers that run inside the server: garbage collector, namespaces, protection of volumes, claims and classes,
-//! of Secrets and ConfigMaps in use, service accounts, root certificates, aggregated cluster roles, definitions of custom resources.
+//! of Secrets and ConfigMaps in use, service accounts, root certificates, aggregated cluster roles, storage migrations,
+//! definitions of custom resources.
 //!
 //! Each one plans (pure, over what it was told) and acts (writes through the registry as its own user, the way every
 //! client does). They follow watches and never poll; what fails is tried again later and later. Only the namespace
@@ -31,6 +32,7 @@ mod aggregation;
 mod definitions;
 mod garbage;
 mod in_use;
+mod migration;
 mod namespaces;
 mod protection;
 mod publisher;
@@ -58,6 +60,8 @@ use tasks::Tasks;
 pub struct Options {
     /// How long nothing may move in a namespace that goes away before what is left goes in spite of liens.
     pub namespace_stall: Duration,
+    /// How long a migration waits for a resource that is not there.
+    pub migration_patience: Duration,
     /// How many writes a controller has under way at once.
     pub concurrency: usize,
     /// The certificates that `kube-root-ca.crt` shows in every namespace; without them there is no such ConfigMap.
@@ -74,6 +78,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             namespace_stall: Duration::from_secs(10),
+            migration_patience: Duration::from_secs(10),
             concurrency: 16,
             root_ca: None,
             oversight: Oversight::default(),
@@ -127,6 +132,9 @@ impl Controllers {
                     }
                 }
                 ControllerName::RoleAggregation => aggregation::start(&mut tasks, actor, Arc::clone(&tally)),
+                ControllerName::StorageMigration => {
+                    migration::start(&mut tasks, actor, options.migration_patience, Arc::clone(&tally));
+                }
                 ControllerName::Definitions => {}
             }
             tracing::debug!(controller = %name, "started");

@@ -17,12 +17,13 @@ pub enum ControllerName {
     ServiceAccounts,
     RootCertificates,
     RoleAggregation,
+    StorageMigration,
     /// Part of the server itself: always there.
     Definitions,
 }
 
 impl ControllerName {
-    pub const ALL: [ControllerName; 10] = [
+    pub const ALL: [ControllerName; 11] = [
         ControllerName::GarbageCollector,
         ControllerName::Namespaces,
         ControllerName::VolumeProtection,
@@ -33,6 +34,7 @@ impl ControllerName {
         ControllerName::ServiceAccounts,
         ControllerName::RootCertificates,
         ControllerName::RoleAggregation,
+        ControllerName::StorageMigration,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -72,6 +74,9 @@ impl ControllerName {
             }
             Self::RoleAggregation => {
                 ("clusterrole-aggregation-controller", "clusterrole-aggregation", "clusterrole-aggregation-controller")
+            }
+            Self::StorageMigration => {
+                ("storage-version-migrator-controller", "svm", "storage-version-migrator-controller")
             }
             Self::Definitions => ("customresourcedefinition-controller", "crd", "customresourcedefinition-controller"),
         }
@@ -141,7 +146,7 @@ mod tests {
         check("namespace", &[ControllerName::Namespaces]);
         check("namespace-controller, pvc-protection", &[ControllerName::Namespaces, ControllerName::ClaimProtection]);
         check("-*,garbagecollector", &[ControllerName::GarbageCollector]);
-        check("*,-serviceaccount,-root-ca-cert-publisher,-clusterrole-aggregation", &ControllerName::ALL[..7]);
+        check("*,-serviceaccount,-root-ca-cert-publisher,-clusterrole-aggregation,-svm", &ControllerName::ALL[..7]);
         check("namespace,-namespace-controller", &[ControllerName::Namespaces]);
     }
 

@@ -107,10 +107,14 @@ pub enum Migration<'a> {
 }
 
 /// The status of a definition at a step of a migration. When all objects have been rewritten and the definition is still the
-/// one that it was at the beginning, only the version that is stored now remains.
+/// one that it was at the beginning, only the version that is stored now remains. What has ended ends only once: nothing
+/// was rewritten for a generation that came later.
 pub fn migrating(object: &Object, step: &Migration<'_>, now: &str) -> Option<Object> {
     let mut status = fields::within(object, "status").clone();
     let generation = object.generation();
+    if !matches!(step, Migration::Running(_)) && !status::is_true(&status, Condition::STORAGE_MIGRATING) {
+        return None;
+    }
     let begun = status::find(&status, Condition::STORAGE_MIGRATING);
     let unchanged = begun.is_some_and(|begun| begun.get("observedGeneration") == Some(&json!(generation)));
     let (holds, reason, message) = match step {

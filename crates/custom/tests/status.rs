@@ -207,4 +207,8 @@ fn a_migration_leaves_one_stored_version_unless_the_definition_changed() {
     assert_eq!(done["storedVersions"], json!(["v0", "v1"]));
     let said = "The migration has succeeded but the stored versions have not been updated due to a generation mismatch";
     assert_eq!(find(&done, "StorageMigrating").unwrap()["message"], said);
+
+    // Whoever ends it again, because nobody heard of it the first time, must not take the new generation for the migrated one.
+    object.insert("status".to_owned(), Value::Object(done));
+    assert_eq!(plan::migrating(&object, &Migration::Succeeded, NOW), None);
 }

@@ -142,7 +142,7 @@ mod tests {
     fn a_resource_carries_its_subresources() {
         let list = check(Root::Groups);
         let items = list["items"].as_array().unwrap();
-        assert_eq!(items.len(), 20);
+        assert_eq!(items.len(), 21);
         let apps = items.iter().find(|g| g["metadata"]["name"] == "apps").unwrap();
         let resources = apps["versions"][0]["resources"].as_array().unwrap();
         let deployments = resources.iter().find(|r| r["resource"] == "deployments").unwrap();

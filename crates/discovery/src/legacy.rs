@@ -186,7 +186,7 @@ mod tests {
         let expected = "apiregistration.k8s.io apps events.k8s.io authentication.k8s.io authorization.k8s.io autoscaling \
             batch certificates.k8s.io networking.k8s.io policy rbac.authorization.k8s.io storage.k8s.io \
             admissionregistration.k8s.io apiextensions.k8s.io scheduling.k8s.io coordination.k8s.io node.k8s.io \
-            discovery.k8s.io resource.k8s.io flowcontrol.apiserver.k8s.io";
+            discovery.k8s.io resource.k8s.io flowcontrol.apiserver.k8s.io storagemigration.k8s.io";
         assert_eq!(names.join(" "), expected.split_whitespace().collect::<Vec<_>>().join(" "));
         assert!(list["groups"][0].get("kind").is_none());
     }

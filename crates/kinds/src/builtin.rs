@@ -57,9 +57,15 @@ impl Kinds {
         Ok(Self { schema, rules, printed, resources })
     }
 
-    /// Every built-in resource, in the order of discovery.
+    /// Every built-in resource, in the order of discovery: also those that wait for a feature gate.
     pub fn resources(&self) -> &[Resource] {
         &self.resources
+    }
+
+    /// Those that are served where these feature gates are on.
+    pub fn served(&self, is_on: impl Fn(&str) -> bool) -> Vec<Resource> {
+        let is_served = |resource: &&Resource| resource.facts.gate.as_deref().is_none_or(&is_on);
+        self.resources.iter().filter(is_served).cloned().collect()
     }
 
     /// The types of everything built in.

@@ -14,6 +14,7 @@ mod events;
 mod flowcontrol;
 mod functions;
 mod identity;
+mod migration;
 mod network;
 mod pods;
 mod quantities;

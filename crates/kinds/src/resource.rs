@@ -96,6 +96,8 @@ pub struct ResourceFacts {
     pub cleanup: Option<String>,
     /// Its objects go by themselves after a while.
     pub expires: bool,
+    /// It is served only where this feature gate is on.
+    pub gate: Option<String>,
     /// Where `/scale` finds its numbers.
     pub scale: ScalePaths,
     /// The name under which OpenAPI publishes its type; `None` where users defined it.

@@ -58,6 +58,8 @@ pub struct Readable {
     seal: Option<Arc<Seal>>,
     /// What it uses of others, where its kind does.
     uses: Option<Arc<Uses>>,
+    /// The stored bytes are in another layout than ours: another server wrote them.
+    foreign: bool,
 }
 
 impl CacheEntry {
@@ -81,6 +83,7 @@ impl CacheEntry {
                 notes: Notes::default(),
                 seal: r.seal.clone(),
                 uses: r.uses.clone(),
+                foreign: r.foreign,
             }),
             Readability::Unreadable(unreadable) => Readability::Unreadable(unreadable.clone()),
             Readability::Away(closed) => Readability::Away(closed.clone()),
@@ -140,7 +143,7 @@ impl Readable {
                 let encoded = encode(&object);
                 check_kind(&encoded, kind)?;
                 let (start, end) = find_metadata(&encoded).ok_or("the value has no metadata")?;
-                Self::with_cuts(encoded, (start, end), select, user)
+                Ok(Self { foreign: true, ..Self::with_cuts(encoded, (start, end), select, user)? })
             }
         }
     }
@@ -169,7 +172,8 @@ impl Readable {
         };
         let at = |place: usize| u32::try_from(place).map_err(|_| "the value is too large".to_owned());
         let (meta_start, meta_end) = (at(meta_start)?, at(meta_end)?);
-        Ok(Self { value, meta_start, meta_end, labels, fields, seal: None, notes: Notes::default(), uses })
+        let notes = Notes::default();
+        Ok(Self { value, meta_start, meta_end, labels, fields, seal: None, notes, uses, foreign: false })
     }
 
     pub(crate) fn sealed_by(self, seal: Option<Arc<Seal>>) -> Self {
@@ -179,6 +183,11 @@ impl Readable {
     /// What the object uses of others; nothing is known of kinds that use nothing.
     pub(crate) fn uses(&self) -> Option<&Arc<Uses>> {
         self.uses.as_ref()
+    }
+
+    /// Whether the store has it in another layout than ours.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.foreign
     }
 
     /// The key that sealed the value.

@@ -63,6 +63,11 @@ impl Stored {
         self.transform.as_ref().is_some_and(|transform| transform.is_stale(readable.seal()))
     }
 
+    /// Whether the store has other bytes of a value than would be written today, whatever they mean.
+    pub(crate) fn is_outdated(&self, readable: &Readable) -> bool {
+        readable.is_foreign() || self.is_stale(readable)
+    }
+
     fn opened(&self, value: Sealed, opened: Opened) -> Readability {
         match opened {
             Opened::Plain { bytes, seal, .. } => {

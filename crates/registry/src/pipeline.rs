@@ -258,8 +258,8 @@ impl Pipeline<'_> {
         let value = served.stored_form(new);
         // The change that takes away the last thing that held a deletion completes it.
         let gone = pawl_deletion::completes(new, traits(served));
-        // What would be sealed otherwise today is written, even if nothing else changes.
-        let stays = |now: &Readable| *now.value() == value.as_slice() && !served.stored.is_stale(now);
+        // What would be sealed or laid out otherwise today is written, even if nothing else changes.
+        let stays = |now: &Readable| *now.value() == value.as_slice() && !served.stored.is_outdated(now);
         if !gone && entry.readable().is_some_and(stays) {
             return Ok(Attempt::Done(Arc::clone(entry)));
         }

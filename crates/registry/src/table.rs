@@ -16,7 +16,7 @@ use crate::decoding::Wanted;
 use crate::joining::Door;
 use crate::messages::Messages;
 use crate::unreadable::Reason;
-use crate::{past, showing};
+use crate::{CacheEntry, past, showing};
 
 /// The root of all keys.
 pub const ROOT: &str = "/registry/";
@@ -65,6 +65,14 @@ impl Served {
     /// Whether objects are stored in this version.
     pub fn is_stored_version(&self) -> bool {
         self.api_version == *self.stored_version
+    }
+
+    /// Whether an object is stored as it would be today: in this version, layout and under this key. What cannot be read is not.
+    pub fn is_current(&self, entry: &CacheEntry) -> bool {
+        let head = format!("{{\"kind\":\"{}\",\"apiVersion\":\"{}\",", self.kind, self.stored_version);
+        entry
+            .readable()
+            .is_some_and(|readable| readable.value().starts_with(head.as_bytes()) && !self.stored.is_outdated(readable))
     }
 
     fn is_named_as(&self, other: &Self) -> bool {

@@ -25,16 +25,16 @@ pub use placeholders::Placeholders;
 /// The annotation by which a flow-control object says whether it is kept up to date.
 const AUTO_UPDATE: &str = "apf.kubernetes.io/autoupdate-spec";
 
-/// Makes what is missing: namespaces first, for what is in them, then everything at once. What cannot be made is told and
-/// does not keep the server from starting.
-pub async fn run(registry: &Registry, placeholders: &Placeholders) {
+/// Makes what is missing where these feature gates are on: namespaces first, for what is in them, then everything at once. What
+/// cannot be made is told and does not keep the server from starting.
+pub async fn run(registry: &Registry, placeholders: &Placeholders, is_on: impl Fn(&str) -> bool) {
     registry.repair_addresses().await;
     let (namespaces, rest): (Vec<_>, Vec<_>) = starters()
         .iter()
         .filter(|starter| placeholders.fits(&starter.object))
         .partition(|starter| starter.object.get("kind").is_some_and(|kind| kind == "Namespace"));
     join_all(namespaces.into_iter().map(|starter| ensure(registry, placeholders, starter))).await;
-    let roles = pawl_auth::rbac::bootstrap::objects();
+    let roles = pawl_auth::rbac::bootstrap::objects(is_on);
     let starters = join_all(rest.into_iter().map(|starter| ensure(registry, placeholders, starter)));
     futures::join!(starters, join_all(roles.iter().map(|role| roles::ensure(registry, role))));
 }

@@ -22,7 +22,7 @@ pub struct Gate {
 }
 
 /// Every gate, in the order of `--help`.
-pub const GATES: [Gate; 4] = [
+pub const GATES: [Gate; 5] = [
     Gate {
         name: "AllowUnsafeMalformedObjectDeletion",
         alias: None,
@@ -50,6 +50,13 @@ pub const GATES: [Gate; 4] = [
         default: true,
         stage: Stage::Stable,
         about: "unknown and duplicate fields are reported (KEP-2885)",
+    },
+    Gate {
+        name: "StorageVersionMigrator",
+        alias: None,
+        default: false,
+        stage: Stage::Beta,
+        about: "StorageVersionMigrations are served, and rewrite what is stored (KEP-4192)",
     },
 ];
 
@@ -150,6 +157,8 @@ mod tests {
         let gates = Gates::parse("kube:InUseProtection=false,UnknownFieldValidation=false,WatchList=true").unwrap();
         assert!(!gates.enabled("InUseProtection") && !gates.enabled("ServerSideFieldValidation"));
         assert_eq!(gates.unknown, ["WatchList"]);
+        assert!(!Gates::default().enabled("StorageVersionMigrator"));
+        assert!(Gates::parse("AllBeta=true").unwrap().enabled("StorageVersionMigrator"));
         assert!(!Gates::parse("AllBeta=false").unwrap().enabled("InUseProtection"));
         assert!(Gates::parse("AllBeta=false,InUseProtection=true").unwrap().enabled("InUseProtection"));
         for (text, error) in [

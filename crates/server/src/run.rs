@@ -94,7 +94,8 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let ratcheting = settings.gates.enabled("CRDValidationRatcheting");
     let gates = pawl_custom::prepare::Gates { ratcheting, ..Default::default() };
     let at_rest = AtRest::default();
-    let resources = pawl_custom::with_definitions(builtin.resources(), gates, &at_rest);
+    let is_on = |gate: &str| settings.gates.enabled(gate);
+    let resources = pawl_custom::with_definitions(&builtin.served(is_on), gates, &at_rest);
     let (registry, revision) =
         Registry::open(Arc::clone(&store), encryption.as_ref().map(Encryption::seals), &resources, registry_settings)
             .await
@@ -102,7 +103,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let registry = Arc::new(registry);
     let (following, failed) = follow(&registry, revision);
     let placeholders = placeholders(&settings, &identity, store.is_shared());
-    bootstrap::run(&registry, &placeholders).await;
+    bootstrap::run(&registry, &placeholders, is_on).await;
     let catalogue = catalogue(&registry, ratcheting, &at_rest).await?;
     let roles::Following { tasks: mut followers, lag } =
         roles::follow(&registry, &index).await.map_err(|e| Error::Start(e.to_string()))?;

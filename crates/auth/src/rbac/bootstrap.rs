@@ -8,15 +8,17 @@ use serde_json::{Map, Value, json};
 
 use super::{GROUP, Rule};
 
-/// All of them, as objects ready to be created: cluster roles, cluster role bindings, roles, role bindings.
-pub fn objects() -> Vec<Value> {
+/// All of them that are there where these feature gates are on, as objects ready to be created: cluster roles, cluster role
+/// bindings, roles, role bindings.
+pub fn objects(is_on: impl Fn(&str) -> bool) -> Vec<Value> {
     let facts = &*FACTS;
+    let controller_roles = || facts.controller_roles.iter().filter(|role| role.gate.as_deref().is_none_or(&is_on));
     let mut objects = Vec::new();
-    for role in facts.cluster_roles.iter().chain(&facts.controller_roles) {
+    for role in facts.cluster_roles.iter().chain(controller_roles()) {
         objects.push(facts.role("ClusterRole", role));
     }
     objects.extend(facts.cluster_role_bindings.iter().map(|b| facts.binding("ClusterRoleBinding", "ClusterRole", b)));
-    objects.extend(facts.controller_roles.iter().map(|role| facts.controller_binding(role)));
+    objects.extend(controller_roles().map(|role| facts.controller_binding(role)));
     objects.extend(facts.roles.iter().map(|role| facts.role("Role", role)));
     objects.extend(facts.role_bindings.iter().map(|b| facts.binding("RoleBinding", "Role", b)));
     objects
@@ -66,6 +68,8 @@ struct Role {
     aggregate: Vec<BTreeMap<String, String>>,
     #[serde(default)]
     rules: Vec<ShortRule>,
+    /// The feature gate that it waits for: of controllers only.
+    gate: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -177,7 +181,7 @@ mod tests {
 
     fn find(kind: &str, namespace: &str, name: &str) -> Value {
         let found = |o: &Value| o["kind"] == kind && o.namespace() == namespace && o.name() == name;
-        objects().into_iter().find(found).unwrap_or_else(|| panic!("{kind} {namespace}/{name}"))
+        objects(|_| true).into_iter().find(found).unwrap_or_else(|| panic!("{kind} {namespace}/{name}"))
     }
 
     #[test]
@@ -206,9 +210,17 @@ mod tests {
     }
 
     #[test]
+    fn some_roles_wait_for_a_gate() {
+        let names = |on: bool| -> Vec<String> { objects(|_| on).iter().map(|o| o.name().to_owned()).collect() };
+        let role = "system:controller:storage-version-migrator-controller".to_owned();
+        assert_eq!(names(true).iter().filter(|name| **name == role).count(), 2, "the role and its binding");
+        assert!(!names(false).contains(&role) && names(false).len() + 2 == names(true).len());
+    }
+
+    #[test]
     fn every_binding_binds_a_role_that_is_there() {
         let mut bindings = 0;
-        for binding in objects().iter().filter(|o| o["kind"].as_str().is_some_and(|k| k.ends_with("Binding"))) {
+        for binding in objects(|_| true).iter().filter(|o| o["kind"].as_str().is_some_and(|k| k.ends_with("Binding"))) {
             let role = &binding["roleRef"];
             let namespace = if role["kind"] == "Role" { binding.namespace() } else { "" };
             let (kind, name) = (role["kind"].as_str().unwrap(), role["name"].as_str().unwrap());

@@ -35,7 +35,7 @@ async fn start() -> (Place, Server, Client) {
 }
 
 /// A client with the server's own kubeconfig.
-async fn client(place: &Place) -> Client {
+pub async fn client(place: &Place) -> Client {
     let kubeconfig = Kubeconfig::read_from(place.data().join("admin.kubeconfig")).unwrap();
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
     Client::try_from(config).unwrap()

@@ -7,6 +7,7 @@ mod custom_resources;
 mod every_kind;
 mod harvest;
 mod kinds;
+mod kube_operator;
 mod kube_rs;
 mod messages;
 mod metrics;

@@ -8,6 +8,7 @@ mod encryption;
 mod in_use;
 mod liens;
 mod liens_writes;
+mod migration;
 mod namespaces;
 mod rotation;
 mod sealing;

@@ -4,7 +4,7 @@ use pawl_rules::{CheckHook, FillHook, KeepHook, UpdateHook, WarnHook};
 
 use super::{
     admissionregistration, apps, autoscaling, batch, certificates, cluster, config, events, flowcontrol, identity,
-    network, pods, quota, registration, resource, service, storage, warnings,
+    migration, network, pods, quota, registration, resource, service, storage, warnings,
 };
 
 macro_rules! table {
@@ -79,6 +79,7 @@ table! {
         flow_verbs priority_level_exempt_name priority_level_fixed queuing_hand_size;
     identity: aggregation_selectors policy_rule_cluster policy_rule_namespaced review_attributes review_local
         review_metadata review_selectors review_subject subject_by_kind;
+    migration: migration_resource migration_version;
     network: endpoint_slice_endpoints endpoint_slice_ports endpoint_subset_addresses ingress_backend
         ingress_class_annotation ingress_host ingress_path ingress_status ingress_target ingress_tls_hosts
         network_policy_ip_block network_policy_peer_kind network_policy_port network_policy_type_names
@@ -113,6 +114,7 @@ table! {
     cluster: node_addresses node_pod_ranges_update node_resources_again node_taints_again;
     events: event_strict_update;
     identity: role_ref_update;
+    migration: migration_spec_update migration_status_update;
     network: ip_address_parent service_cidr_ranges_update;
     pods: pod_annotation_changes pod_ephemeral_changes pod_resize pod_spec_changes pod_status_changes;
     quota: quota_scopes_update;

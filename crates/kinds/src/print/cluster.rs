@@ -1,4 +1,4 @@
-//! Cells of nodes, events, quotas, role bindings, certificates, API services and admission policies.
+//! Cells of nodes, events, quotas, role bindings, certificates, API services, migrations and admission policies.
 
 use std::collections::BTreeSet;
 
@@ -129,6 +129,16 @@ pub(super) fn signing_request_condition(request: &Value, _now: i64) -> Value {
         words.push("Issued");
     }
     json!(words.join(","))
+}
+
+/// The last of a migration's conditions that holds.
+pub(super) fn migration_status(migration: &Value, _now: i64) -> Value {
+    let holds = |condition: &&Value| {
+        text(condition, &["status"]) == "True"
+            && matches!(text(condition, &["type"]), "Running" | "Failed" | "Succeeded")
+    };
+    let last = items(migration, &["status", "conditions"]).iter().rev().find(holds);
+    json!(last.map_or("Unknown", |condition| text(condition, &["type"])))
 }
 
 /// Whether an API service is available, and if not, why.

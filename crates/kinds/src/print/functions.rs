@@ -23,6 +23,7 @@ pub(super) fn cell(name: &str) -> Option<CellFunction> {
         "job_duration" => workloads::job_duration,
         "job_status" => workloads::job_status,
         "load_balancer_addresses" => network::load_balancer_addresses,
+        "migration_status" => cluster::migration_status,
         "node_roles" => cluster::node_roles,
         "node_status" => cluster::node_status,
         "pod_readiness_gates" => pods::readiness_gates,

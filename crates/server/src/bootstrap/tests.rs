@@ -45,7 +45,7 @@ fn object(registry: &Registry, group: &str, resource: &str, namespace: &str, nam
 async fn a_second_start_writes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let registry = registry(directory.path()).await;
-    run(&registry, &places()).await;
+    run(&registry, &places(), |_| false).await;
     let written = registry.storage().catch_up().await.unwrap();
     let service = object(&registry, "", "services", "default", "kubernetes");
     assert_eq!(service["spec"]["clusterIP"], "10.0.0.1");
@@ -60,7 +60,7 @@ async fn a_second_start_writes_nothing() {
     let flow = object(&registry, "flowcontrol.apiserver.k8s.io", "flowschemas", "", "exempt");
     assert_eq!(flow["status"]["conditions"][0]["type"], "Dangling");
     object(&registry, "rbac.authorization.k8s.io", "clusterroles", "", "cluster-admin");
-    run(&registry, &places()).await;
+    run(&registry, &places(), |_| false).await;
     assert_eq!(registry.storage().catch_up().await.unwrap(), written);
 }
 
@@ -68,7 +68,7 @@ async fn a_second_start_writes_nothing() {
 async fn what_was_changed_or_removed_is_put_right_at_the_next_start() {
     let directory = tempfile::tempdir().unwrap();
     let registry = registry(directory.path()).await;
-    run(&registry, &places()).await;
+    run(&registry, &places(), |_| false).await;
     let elsewhere = "192.0.2.2".parse().unwrap();
     let moved = Placeholders { ip: elsewhere, servers: vec![elsewhere], ..places() };
     let table = registry.table();
@@ -76,7 +76,7 @@ async fn what_was_changed_or_removed_is_put_right_at_the_next_start() {
     let options = pawl_deletion::DeleteOptions::default();
     let request = pawl_registry::DeleteRequest { namespace: "", name: "view", options: &options };
     registry.delete(&Context::own(), roles, request).await.unwrap();
-    run(&registry, &moved).await;
+    run(&registry, &moved, |_| false).await;
     object(&registry, "rbac.authorization.k8s.io", "clusterroles", "", "view");
     let slice = object(&registry, "discovery.k8s.io", "endpointslices", "default", "kubernetes");
     assert_eq!(slice["endpoints"][0]["addresses"], json!(["192.0.2.2"]));

@@ -12,7 +12,7 @@ fn columns(name: &str) -> &'static dyn Columns {
 #[test]
 fn the_facts_can_be_read() {
     let facts = parse(&crate::facts::text().columns).unwrap();
-    assert_eq!(facts.types.len(), 58);
+    assert_eq!(facts.types.len(), 59);
     for (name, block) in &facts.types {
         let columns = &facts.blocks[*block];
         assert!(!columns.definitions.is_empty(), "{name} has columns");
