@@ -108,7 +108,7 @@ async fn who_begins_to_lead_ends_what_the_last_one_does() {
     }
     let next = of_two.lock().unwrap()[0].clone();
     let refused = create_behind(&world, &fence, "b").await.unwrap_err();
-    assert_eq!((refused.code, &*refused.reason), (409, "Conflict"), "{refused}");
+    assert_eq!((refused.code, refused.reason), (409, "Conflict"), "{refused}");
     create_behind(&world, &next, "b").await.unwrap();
     two.stop().await;
     one.stop().await;

@@ -34,7 +34,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Begins to carry connections to the place of a URL.
+    /// Begins to carry connections of plain HTTP, of either version, to the place of a URL.
     pub fn start(to: &str) -> Self {
         let to = to.trim_start_matches("http://").to_owned();
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

@@ -232,7 +232,9 @@ pub async fn until_vacant(client: &Client, prefix: &str) {
     let deadline = Instant::now() + 2 * pawl_testing::DEADLINE;
     loop {
         assert!(Instant::now() < deadline, "namespaces stay");
-        let list = client.get("/api/v1/namespaces").await.unwrap().expect(200);
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let End::Told(answer) = ask(client.get("/api/v1/namespaces")).await else { continue };
+        let list = answer.expect(200);
         let names = list["items"].as_array().unwrap().iter().map(|item| item["metadata"]["name"].as_str().unwrap());
         let left: Vec<String> = names.filter(|name| name.starts_with(prefix)).map(str::to_owned).collect();
         if left.is_empty() {
@@ -241,6 +243,15 @@ pub async fn until_vacant(client: &Client, prefix: &str) {
         for name in &left {
             let _ = ask(client.delete(&format!("/api/v1/namespaces/{name}"))).await;
         }
+    }
+}
+
+/// Makes an object that ends what watchers follow.
+pub async fn make_last(client: &Client, name: &str) {
+    let deadline = Instant::now() + pawl_testing::DEADLINE;
+    // Made by an attempt whose answer was lost is made, too.
+    while !matches!(ask(client.post(MAPS, &json!({"metadata": {"name": name}}))).await, End::Told(_)) {
+        assert!(Instant::now() < deadline, "{name} cannot be made");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }

@@ -14,7 +14,7 @@ use crate::etcd;
 pub const SIZE: usize = 3;
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/pawl-controllers";
 /// Longer than a Lease lasts that nobody renews: another server leads afterwards.
-const LONG: Duration = Duration::from_secs(18);
+const LONG: Duration = Duration::from_secs(17);
 
 pub struct Cluster {
     pub etcds: Vec<Etcd>,
@@ -196,11 +196,11 @@ impl Cluster {
             }
             Fault::ControllersHalted => {
                 let server = self.in_charge().await;
-                self.halt(server, LONG).await;
+                self.halt(server, LONG + a_while).await;
             }
             Fault::ControllersAlone => {
                 let server = self.in_charge().await;
-                self.cut_off(server, LONG).await;
+                self.cut_off(server, LONG + a_while).await;
             }
         }
     }

@@ -16,10 +16,9 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use pawl_testing::linear::{self, Operation};
-use pawl_testing::{Client, seed, setting};
-use serde_json::json;
+use pawl_testing::{Client, DEADLINE, seed, setting};
 
-use clients::{MAPS, OBJECTS, Run, follow, lodge, until_vacant, work};
+use clients::{MAPS, OBJECTS, Run, follow, lodge, make_last, until_vacant, work};
 use faults::{Cluster, Fault, Member};
 use truth::Truth;
 
@@ -27,6 +26,7 @@ const FAULTS: u64 = 5;
 /// Clients that read and write the same few objects, through each server.
 const WORKERS: usize = 2;
 const GUESTS: &str = "guest";
+const LAST: &str = "last";
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs an etcd: .ci/run etcd"]
@@ -42,12 +42,12 @@ async fn whatever_fails_everybody_is_told_one_history() {
         for _ in 0..WORKERS {
             working.push(tokio::spawn(work(server.client(), Arc::clone(&run), random.fork())));
         }
-        following.push(tokio::spawn(follow(vec![server.client()], from, "last")));
+        following.push(tokio::spawn(follow(vec![server.client()], from, LAST)));
         lodging.push(tokio::spawn(lodge(server.client(), format!("{GUESTS}-{number}"), Arc::clone(&run))));
     }
     // And one that goes from server to server.
     let all: Vec<Client> = cluster.servers.iter().map(Member::client).collect();
-    following.push(tokio::spawn(follow(all, from, "last")));
+    following.push(tokio::spawn(follow(all, from, LAST)));
 
     let began = Instant::now();
     let faults = setting("PAWL_SOAK_FAULTS").unwrap_or(FAULTS);
@@ -67,18 +67,18 @@ async fn whatever_fails_everybody_is_told_one_history() {
         namespaces += guest.await.unwrap().len();
     }
     until_vacant(&admin, GUESTS).await;
-    admin.post(MAPS, &json!({"metadata": {"name": "last"}})).await.unwrap().expect(201);
+    make_last(&admin, LAST).await;
     eprintln!(
         "{:6.1} s: {faults} faults are over, {namespaces} namespaces came and went",
         began.elapsed().as_secs_f64()
     );
 
-    let truth = Truth::read(&cluster.etcds[0], 1, "last").await;
+    let truth = Truth::read(&cluster.etcds[0], 1, LAST).await;
     truth.check_shown(&run.shown.lock().unwrap());
     check_order(&run);
     let expected: Vec<_> = truth.told().into_iter().filter(|(at, ..)| *at > from).collect();
     for (number, follower) in following.into_iter().enumerate() {
-        let told = follower.await.unwrap();
+        let told = tokio::time::timeout(DEADLINE, follower).await.expect("a watcher that is told of the end").unwrap();
         let differs = told.iter().zip(&expected).position(|(told, expected)| told != expected);
         assert_eq!((differs, told.len()), (None, expected.len()), "watcher {number} was told something else");
     }
