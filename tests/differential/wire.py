@@ -143,7 +143,7 @@ class Evener:
             if name == "columnDefinitions":                            # descriptions are prose
                 item = [{k: v for k, v in column.items() if k != "description"} for column in item]
             if name == "cells":
-                item = ["<age>" if isinstance(c, str) and re.fullmatch(r"(\d+[smhd])+", c) else c for c in item]
+                item = ["<age>" if isinstance(c, str) and re.fullmatch(r"(\d+[smhdy])+", c) else c for c in item]
             if name == "nodePort" and isinstance(item, int) and item >= 30000:
                 item = "<port>"
             if name == "clusterIP" and item != "None":

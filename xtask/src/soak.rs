@@ -5,9 +5,10 @@ use std::path::Path;
 use std::process::Command;
 
 /// How long and how often, where the environment does not say otherwise.
-const EFFORT: [(&str, &str); 6] = [
+const EFFORT: [(&str, &str); 7] = [
     ("PAWL_SOAK_SECONDS", "600"),
     ("PAWL_SOAK_KILLS", "200"),
+    ("PAWL_SOAK_FAULTS", "100"),
     ("PAWL_FUZZ_SECONDS", "600"),
     ("PAWL_ROTATION_OBJECTS", "10000"),
     ("PAWL_ROTATION_CLIENTS", "100"),
@@ -20,7 +21,14 @@ pub fn run(root: &Path) -> Vec<String> {
         Err(error) => return vec![format!("cannot list the crates: {error}")],
     };
     packages.sort();
-    packages.iter().filter_map(|package| test(root, package).err()).collect()
+    let mut failed: Vec<String> = packages.iter().filter_map(|package| test(root, package, &[]).err()).collect();
+    // What needs an etcd is left out otherwise.
+    for (package, tests) in
+        [("pawl-kv-etcd", &["--", "--ignored"][..]), ("pawl", &["--test", "etcd", "--", "--ignored"])]
+    {
+        failed.extend(test(root, package, tests).err());
+    }
+    failed
 }
 
 /// The names of the crates, from their manifests.
@@ -34,11 +42,12 @@ fn packages(root: &Path) -> std::io::Result<Vec<String>> {
     Ok(names)
 }
 
-fn test(root: &Path, package: &str) -> Result<(), String> {
+fn test(root: &Path, package: &str, more: &[&str]) -> Result<(), String> {
     let given = |name: &str| std::env::var(name).ok();
     let status = Command::new(env!("CARGO"))
         .current_dir(root)
         .args(["test", "--release", "--package", package])
+        .args(more)
         .envs(EFFORT.map(|(name, long)| (name, given(name).unwrap_or_else(|| long.to_owned()))))
         .status();
     match status {

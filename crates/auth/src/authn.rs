@@ -15,7 +15,7 @@ mod static_tokens;
 mod token_request;
 
 pub use authorities::{Authorities, AuthorityError, PeerCertificates};
-pub use bearer::{Presented, authorization_token, is_padded, websocket_token};
+pub use bearer::{Presented, WEBSOCKET_TOKEN, authorization_token, is_padded, websocket_token};
 pub use certificate::{ClientCertificates, user_from_certificate};
 pub use csv::CsvError;
 pub use discovery::{Discovery, DiscoveryError};

@@ -29,6 +29,8 @@ pub struct Actor {
     /// Who its writes are attributed to in managedFields.
     manager: String,
     oversight: Oversight,
+    /// What every write is conditional on: see [`crate::Options`].
+    fence: Option<Guard>,
 }
 
 /// How a write ended that was not refused outright.
@@ -47,7 +49,7 @@ impl Actor {
     /// The server itself, where it acts like a controller.
     pub fn own(registry: Arc<Registry>, name: ControllerName, oversight: Oversight) -> Self {
         let Context { user, manager, .. } = Context::own();
-        Self { registry, name, reader: user.clone(), user, manager, oversight }
+        Self { registry, name, reader: user.clone(), user, manager, oversight, fence: None }
     }
 
     pub fn new(registry: Arc<Registry>, name: ControllerName, oversight: Oversight) -> Self {
@@ -62,7 +64,12 @@ impl Actor {
             ControllerName::SecretProtection | ControllerName::ConfigMapProtection => name.as_str(),
             _ => MANAGER,
         };
-        Self { registry, name, user, reader: informers(), manager: manager.to_owned(), oversight }
+        Self { registry, name, user, reader: informers(), manager: manager.to_owned(), oversight, fence: None }
+    }
+
+    /// The same, whose writes come to nothing once the fence has fallen.
+    pub fn behind(self, fence: Option<Guard>) -> Self {
+        Self { fence, ..self }
     }
 
     /// The resource in the version that is stored.
@@ -238,6 +245,7 @@ impl Actor {
         let mut cx = Context::new(self.user.clone());
         manager.clone_into(&mut cx.manager);
         cx.sight = Sight::Everything;
+        cx.fence.clone_from(&self.fence);
         cx
     }
 }

@@ -3,10 +3,15 @@
 //! Owns the Lease `kube-system/pawl-controllers`. Clocks of other machines are not believed: a Lease has run out when this
 //! server has seen no change of it for as long as it lasts. Who cannot renew it in time stops before another may begin; who
 //! stops in order gives it back.
+//!
+//! That is about time, and time proves nothing: a process that was halted, or a write that the network held back, comes late.
+//! So who wins the Lease first writes its name at [`FENCE`], and every write of its controllers is conditional on that key
+//! being as it left it. What comes later than the next leader's name is refused by the store.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use pawl_kv::{Guard, Revision};
 use pawl_meta::object::{Meta, Object};
 use pawl_meta::{Status, time};
 use pawl_registry::{Context, CreateRequest, Mutation, Registry, UpdateRequest};
@@ -19,6 +24,8 @@ use crate::Handle;
 
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "pawl-controllers";
+/// Who leads, written once by each who begins to.
+const FENCE: &str = "/registry/pawl.dev/leader";
 /// How long others wait after the last sign of life. These numbers are kube-controller-manager's.
 const LASTS: Duration = Duration::from_secs(15);
 /// Who has not renewed it for this long stops: before the others lose patience.
@@ -32,11 +39,12 @@ pub struct Leadership {
 }
 
 impl Leadership {
-    /// Tries for the Lease from now on, under a name that no other server has; `begin` starts the controllers.
+    /// Tries for the Lease from now on, under a name that no other server has; `begin` starts the controllers
+    /// behind a fence.
     pub fn start(
         registry: Arc<Registry>,
         identity: String,
-        begin: impl Fn() -> Result<Handle, String> + Send + 'static,
+        begin: impl Fn(Guard) -> Result<Handle, String> + Send + 'static,
     ) -> Self {
         let (stop, stopping) = watch::channel(false);
         let candidate = Candidate { registry, identity, seen: None };
@@ -57,6 +65,15 @@ struct Candidate {
     seen: Option<(String, Instant)>,
 }
 
+/// How a try for the Lease ended.
+enum Found {
+    /// This server leads from now on: the fence is its own.
+    Won(Guard),
+    /// It leads as before.
+    Held,
+    Others,
+}
+
 /// What a look at the Lease means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plan {
@@ -67,7 +84,7 @@ enum Plan {
 }
 
 impl Candidate {
-    async fn run(mut self, begin: impl Fn() -> Result<Handle, String>, mut stopping: watch::Receiver<bool>) {
+    async fn run(mut self, begin: impl Fn(Guard) -> Result<Handle, String>, mut stopping: watch::Receiver<bool>) {
         let mut leading: Option<(Handle, Instant)> = None;
         loop {
             let began = Instant::now();
@@ -75,17 +92,17 @@ impl Candidate {
                 DEADLINE.saturating_sub(renewed.elapsed()).max(Duration::from_millis(1))
             });
             let tried = tokio::select! {
-                tried = tokio::time::timeout(patience, self.try_once()) => tried,
+                tried = tokio::time::timeout(patience, self.look(leading.is_some())) => tried,
                 _ = stopping.wait_for(|stop| *stop) => break,
             };
             leading = match (tried, leading) {
-                (Ok(Ok(true)), Some((handle, _))) => Some((handle, began)),
-                (Ok(Ok(true)), None) => {
+                (Ok(Ok(Found::Held)), Some((handle, _))) => Some((handle, began)),
+                (Ok(Ok(Found::Won(fence))), None) => {
                     tracing::info!(identity = self.identity, "this server leads: its controllers begin");
-                    let begun = begin().inspect_err(|why| tracing::error!(why, "the controllers cannot begin"));
+                    let begun = begin(fence).inspect_err(|why| tracing::error!(why, "the controllers cannot begin"));
                     begun.ok().map(|handle| (handle, began))
                 }
-                (Ok(Ok(false)), Some((handle, _))) => {
+                (Ok(Ok(Found::Others)), Some((handle, _))) => {
                     tracing::warn!("another server leads: the controllers end here");
                     handle.stop().await;
                     None
@@ -111,8 +128,27 @@ impl Candidate {
         }
     }
 
-    /// Whether this server holds the Lease now.
-    async fn try_once(&mut self) -> Result<bool, Status> {
+    /// Renews the Lease, or tries to win it.
+    async fn look(&mut self, leading: bool) -> Result<Found, Status> {
+        match self.try_once().await? {
+            None => Ok(Found::Others),
+            Some(_) if leading => Ok(Found::Held),
+            Some(since) => self.fence(since).await.map(|fence| fence.map_or(Found::Others, Found::Won)),
+        }
+    }
+
+    /// Writes this server's name at the fence, unless the Lease has changed since it was won. From then on nothing that an
+    /// earlier leader has under way is written any more.
+    async fn fence(&self, since: Revision) -> Result<Option<Guard>, Status> {
+        let table = self.registry.table();
+        let leases = table.preferred("coordination.k8s.io", "leases").ok_or_else(Status::no_such_resource)?;
+        let lease = leases.stored.full_key(&leases.stored.key(NAMESPACE, NAME));
+        let won = Guard { prefix: lease.into(), through: since };
+        self.registry.storage().raise_fence(FENCE, &self.identity, won).await
+    }
+
+    /// The revision at which this server has taken or renewed the Lease; none while it is another's.
+    async fn try_once(&mut self) -> Result<Option<Revision>, Status> {
         let table = self.registry.table();
         let leases = table.preferred("coordination.k8s.io", "leases").ok_or_else(Status::no_such_resource)?;
         let cx = Context::own();
@@ -123,11 +159,11 @@ impl Candidate {
                 let metadata = json!({"name": NAME, "namespace": NAMESPACE});
                 let (version, kind) = ("coordination.k8s.io/v1", "Lease");
                 let object = json!({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec});
-                let Value::Object(object) = object else { return Ok(false) };
+                let Value::Object(object) = object else { return Ok(None) };
                 let request = CreateRequest { namespace: NAMESPACE.to_owned(), object, tracked: false };
                 return match self.registry.create(&cx, leases, request).await {
-                    Ok(_) => Ok(true),
-                    Err(status) if status.reason == "AlreadyExists" => Ok(false),
+                    Ok(entry) => Ok(Some(entry.revision)),
+                    Err(status) if status.reason == "AlreadyExists" => Ok(None),
                     Err(status) => Err(status),
                 };
             }
@@ -139,7 +175,7 @@ impl Candidate {
         }
         let quiet = self.seen.as_ref().map_or(Duration::ZERO, |(_, since)| since.elapsed());
         if plan(&found, &self.identity, quiet) == Plan::Wait {
-            return Ok(false);
+            return Ok(None);
         }
         let change = Mutation::own(|now| {
             // What was decided was decided about this version.
@@ -151,8 +187,8 @@ impl Candidate {
             Ok(renewed)
         });
         match self.registry.update(&cx, leases, UpdateRequest::new((NAMESPACE, NAME), "", change)).await {
-            Ok(_) => Ok(true),
-            Err(status) if status.code == 409 => Ok(false),
+            Ok(updated) => Ok(Some(updated.entry.revision)),
+            Err(status) if status.code == 409 => Ok(None),
             Err(status) => Err(status),
         }
     }

@@ -38,6 +38,7 @@ mod publisher;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pawl_kv::Guard;
 use pawl_registry::Registry;
 use pawl_usage::Protection;
 
@@ -65,6 +66,8 @@ pub struct Options {
     pub oversight: Oversight,
     /// What serves custom resources; without it definitions do nothing.
     pub catalogue: Option<Arc<Catalogue>>,
+    /// What must still hold whenever a controller writes. Where several servers share a store: nobody else leads.
+    pub fence: Option<Guard>,
 }
 
 impl Default for Options {
@@ -75,6 +78,7 @@ impl Default for Options {
             root_ca: None,
             oversight: Oversight::default(),
             catalogue: None,
+            fence: None,
         }
     }
 }
@@ -99,6 +103,7 @@ impl Controllers {
                 continue;
             }
             let actor = actor::Actor::new(Arc::clone(&registry), name, options.oversight.clone());
+            let actor = actor.behind(options.fence.clone());
             match name {
                 ControllerName::GarbageCollector => garbage::start(&mut tasks, actor, Arc::clone(&tally)),
                 ControllerName::Namespaces => {

@@ -104,7 +104,7 @@ impl Access {
 }
 
 /// Whether a request asks to become a websocket: only then are its protocols those of one.
-fn becomes_websocket(headers: &HeaderMap) -> bool {
+pub(crate) fn becomes_websocket(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default();
     let upgrades = text(CONNECTION).split(',').any(|option| option.trim().eq_ignore_ascii_case("upgrade"));
     upgrades && text(UPGRADE).eq_ignore_ascii_case("websocket")

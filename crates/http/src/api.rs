@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::ops::Deref;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -14,6 +14,7 @@ use http::header::{AUTHORIZATION, HeaderValue};
 use http::{HeaderMap, HeaderName, Method, Request, Response};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
 use pawl_auth::Authorizer;
 use pawl_auth::authn::PeerCertificates;
 use pawl_meta::Status;
@@ -36,6 +37,7 @@ use crate::request_log::Line;
 use crate::respond;
 use crate::shares::{self, Held, Shares};
 use crate::target::Target;
+use crate::websocket::Session;
 
 /// Requests with more than this, in their body and in what they change, are large work.
 const HEAVY: usize = 256 * 1024;
@@ -54,6 +56,18 @@ pub struct Peer {
     pub certificate: Option<PeerCertificates>,
     /// How many shares its requests hold.
     pub(crate) shares: Arc<AtomicUsize>,
+    /// What is spoken on the connection when HTTP is over.
+    pub(crate) session: Mutex<Option<Session>>,
+}
+
+impl Peer {
+    pub(crate) fn becomes(&self, session: Session) {
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
+    }
+
+    pub(crate) fn session(&self) -> Option<Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 /// Documents that say what is served; built when asked for.
@@ -148,6 +162,8 @@ pub(crate) struct Asked {
     pub query: Query,
     pub headers: HeaderMap,
     pub method: Method,
+    /// The connection itself, where it can become something else than HTTP.
+    pub upgrade: Option<OnUpgrade>,
 }
 
 /// A request whose sender is known and who may do what it asks for.
@@ -226,7 +242,7 @@ impl Api {
         if let Some(problem) = host_problem(&request).or_else(|| path_problem(request.uri().path())) {
             return respond::malformed(problem);
         }
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         let line = Line::begin(&parts);
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         let info = Arc::new(RequestInfo::parse(&parts.method, parts.uri.path(), &query));
@@ -245,9 +261,9 @@ impl Api {
         let uri = parts.uri.path_and_query().map(ToString::to_string).filter(|_| self.audit.is_some());
         let uri = uri.unwrap_or_default();
         let origin = Origin { audit_id: &audit_id, uri: &uri, peer };
-        let result = self
-            .admit(Asked { info, target, query, method: parts.method, headers: parts.headers }, body, &origin)
-            .await;
+        let upgrade = parts.extensions.remove();
+        let asked = Asked { info, target, query, method: parts.method, headers: parts.headers, upgrade };
+        let result = self.admit(asked, body, &origin).await;
         let mut response = match result {
             Ok(response) => response,
             Err(status) => respond::status(&status, accepted),

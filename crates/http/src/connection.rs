@@ -18,6 +18,7 @@ use crate::api::{Api, Peer};
 use crate::body::Sending;
 use crate::shares::{Held, Pool};
 use crate::watchman::{Patience, Watchman};
+use crate::websocket::Session;
 
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
@@ -159,9 +160,15 @@ async fn connection(shared: &Shared, tls: TlsAcceptor, stream: TcpStream, addres
         let peer = Arc::clone(&peer);
         let open = watched.ask();
         // On its own: a task is aligned to cache lines, and so large an allocation like that is slow.
-        Box::pin(async move { Ok::<_, Infallible>(Sending::of(api.answer(request, &peer).await, open)) })
+        Box::pin(async move {
+            let mut response = api.answer(request, &peer).await;
+            if let Some(session) = Session::of(&mut response) {
+                peer.becomes(session);
+            }
+            Ok::<_, Infallible>(Sending::of(response, open))
+        })
     });
-    let connection = shared.builder.serve_connection(TokioIo::new(stream), service);
+    let connection = shared.builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let result = tokio::select! {
         result = connection.as_mut() => result,
@@ -184,6 +191,10 @@ async fn connection(shared: &Shared, tls: TlsAcceptor, stream: TcpStream, addres
     };
     if let Err(error) = result {
         tracing::debug!(%address, %error, "connection ended");
+    }
+    // It has its slot for as long as it lasts, whatever is spoken on it.
+    if let Some(session) = peer.session() {
+        session.run().await;
     }
 }
 

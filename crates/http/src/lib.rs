@@ -13,6 +13,7 @@ mod request_log;
 mod shares;
 mod target;
 mod watchman;
+mod websocket;
 
 // One file for each verb.
 mod handlers;

@@ -18,6 +18,8 @@ pub const STATUS: &str = "/etcdserverpb.Maintenance/Status";
 pub struct Header {
     #[prost(uint64, tag = "1")]
     pub cluster_id: u64,
+    #[prost(uint64, tag = "2")]
+    pub member_id: u64,
     #[prost(int64, tag = "3")]
     pub revision: i64,
 }
@@ -308,6 +310,9 @@ pub struct StatusResponse {
     pub version: String,
     #[prost(int64, tag = "3")]
     pub db_size: i64,
+    /// The member that leads the cluster; 0 while none does.
+    #[prost(uint64, tag = "4")]
+    pub leader: u64,
     /// Alarms among them.
     #[prost(string, repeated, tag = "8")]
     pub errors: Vec<String>,

@@ -7,6 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::members::Members;
+use crate::messages::{self, StatusRequest, StatusResponse};
+use crate::tls::{Files, Place};
 use crate::{Options, Store};
 
 /// A running member of an etcd cluster, mostly the only one. Dropping it ends the process.
@@ -15,6 +18,8 @@ pub struct Etcd {
     name: String,
     client: u16,
     peer: u16,
+    /// Where other members find it.
+    advertised: String,
     /// All members, as etcd wants to be told of them.
     cluster: String,
     flags: Vec<String>,
@@ -37,14 +42,23 @@ impl Etcd {
 
     /// Starts a cluster of several members.
     pub fn cluster(size: usize) -> io::Result<Vec<Self>> {
-        on_free_ports(|| Self::members(size))
+        Self::cluster_by(size, str::to_owned)
     }
 
-    fn members(size: usize) -> io::Result<Vec<Self>> {
+    /// The same, where members find each other by other ways: each is told of as the URL of a way that leads to it.
+    pub fn cluster_by(size: usize, way: impl Fn(&str) -> String) -> io::Result<Vec<Self>> {
+        on_free_ports(|| Self::members(size, &way))
+    }
+
+    fn members(size: usize, way: &impl Fn(&str) -> String) -> io::Result<Vec<Self>> {
         // Slower than a lone member: these must agree while other tests run.
         let flags = ["--heartbeat-interval=50", "--election-timeout=500"];
         let mut members = (0..size).map(|number| Self::new(number, &flags)).collect::<io::Result<Vec<_>>>()?;
-        let cluster: Vec<String> = members.iter().map(|member| member.cluster.clone()).collect();
+        for member in &mut members {
+            member.advertised = way(&member.advertised);
+        }
+        let named = members.iter().map(|member| format!("{}={}", member.name, member.advertised));
+        let cluster: Vec<String> = named.collect();
         for member in &mut members {
             member.cluster = cluster.join(",");
             member.launch()?;
@@ -57,8 +71,9 @@ impl Etcd {
         let flags = flags.iter().map(|&flag| flag.to_owned()).collect();
         let directory = tempfile::TempDir::with_prefix("pawl-etcd-")?;
         let (name, client, peer) = (format!("test{number}"), free_port()?, free_port()?);
-        let cluster = format!("{name}=http://127.0.0.1:{peer}");
-        Ok(Self { process: None, name, client, peer, cluster, flags, directory })
+        let advertised = format!("http://127.0.0.1:{peer}");
+        let cluster = format!("{name}={advertised}");
+        Ok(Self { process: None, name, client, peer, advertised, cluster, flags, directory })
     }
 
     /// The number of the process, while there is one.
@@ -83,6 +98,21 @@ impl Etcd {
     /// A store on it.
     pub async fn store(&self) -> pawl_kv::Result<Arc<Store>> {
         Store::open(self.options()).await
+    }
+
+    /// The ids of this member and of the one that it takes for the leader.
+    pub async fn ids(&self) -> Option<(u64, u64)> {
+        let status = self.status().await?;
+        Some((status.header?.member_id, status.leader))
+    }
+
+    pub async fn version(&self) -> Option<String> {
+        self.status().await.map(|status| status.version)
+    }
+
+    async fn status(&self) -> Option<StatusResponse> {
+        let members = Members::new(vec![Place::parse(&self.url()).ok()?], Files::default());
+        members.once(0, messages::STATUS, StatusRequest {}, Duration::from_secs(1)).await.ok()
     }
 
     /// Ends the process as a crash would.
@@ -113,7 +143,7 @@ impl Etcd {
             .arg(format!("--listen-client-urls={client}"))
             .arg(format!("--advertise-client-urls={client}"))
             .arg(format!("--listen-peer-urls={peer}"))
-            .arg(format!("--initial-advertise-peer-urls={peer}"))
+            .arg(format!("--initial-advertise-peer-urls={}", self.advertised))
             .arg(format!("--initial-cluster={}", self.cluster))
             .args(&self.flags)
             .stdout(Stdio::null())

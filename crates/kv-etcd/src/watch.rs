@@ -93,6 +93,9 @@ impl Cursor {
             if asks && !answer.created && reached > self.through {
                 self.through = reached;
                 self.ready.push_back(WatchMessage::Progress(reached));
+                if let Some(observer) = &self.shared.observer {
+                    observer.progressed(&self.prefix);
+                }
             }
             return Ok(());
         }
@@ -127,6 +130,9 @@ impl Cursor {
         let at = revision(kv.mod_revision);
         if !key.starts_with(&self.prefix) || at <= self.through || self.shared.names.is_foreign(&kv.key) {
             return Ok(None);
+        }
+        if let Some(observer) = &self.shared.observer {
+            observer.heard(&key);
         }
         let deleted = event.kind == EventKind::Delete as i32;
         let previous = event.prev_kv.map(|held| KeyValue { key: key.clone(), ..key_value(&self.shared.names, held) });

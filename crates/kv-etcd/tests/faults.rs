@@ -1,8 +1,6 @@
 //! What can go wrong between a store and its etcd, done to a real one.
 #![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
-mod proxy;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,7 +9,7 @@ use futures::StreamExt;
 use pawl_kv::{Change, Error, Expect, Kv, Outcome, WatchMessage, Write};
 use pawl_kv_etcd::testing::Etcd;
 use pawl_kv_etcd::{Options, Store};
-use proxy::Proxy;
+use pawl_testing::proxy::Proxy;
 
 fn put(key: &str, value: impl Into<Bytes>) -> Write {
     Write::new(key.to_owned(), Expect::Absent, Change::Put { value: value.into(), ttl: None })
@@ -34,7 +32,7 @@ async fn through(proxy: &Proxy) -> Arc<Store> {
 #[ignore = "needs an etcd: .ci/run etcd"]
 async fn a_lost_answer_leaves_the_outcome_unknown() {
     let etcd = Etcd::start().expect("an etcd on the path");
-    let proxy = Proxy::start(&etcd.url()).await;
+    let proxy = Proxy::start(&etcd.url());
     let (store, direct) = (through(&proxy).await, etcd.store().await.unwrap());
     for round in 0..10 {
         let key = format!("/a/{round}");

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::sync::Arc;
 
 use pawl_auth::{Attributes, Authorizer};
+use pawl_kv::Guard;
 
 pub use pawl_auth::User;
 
@@ -37,6 +38,8 @@ pub struct Context {
     pub manager: String,
     pub dry_run: bool,
     pub sight: Sight,
+    /// What must still hold of the store whenever something is written: that nobody else has begun to do this work.
+    pub fence: Option<Guard>,
     warnings: Mutex<Vec<String>>,
     notes: Mutex<BTreeMap<&'static str, String>>,
 }

@@ -173,7 +173,7 @@ impl Registry {
             return Ok(Ok(ended(entry.revision)));
         }
         let put = (!gone).then(|| Put { value: served.stored_form(&object), ttl: self.ttl(served) });
-        let revision = match self.store(served, (key, &object), conditions, put, Held::default()).await? {
+        let revision = match self.store(cx, served, (key, &object), conditions, put, Held::default()).await? {
             Written::Applied(revision) => revision,
             Written::Conflict(now) => return Ok(Err(now)),
         };

@@ -30,6 +30,7 @@ mod update;
 
 // The store, and what keeps the caches up to date.
 mod feeding;
+mod fencing;
 mod joining;
 mod resealing;
 mod saving;

@@ -165,8 +165,13 @@ impl Registry {
         if is_nameless {
             return Err(nameless(request.name));
         }
-        let (of, made) = (served.resource.object_type().as_ref(), Value::Object(applied.object));
-        if let Some(why) = of.conversion_error(&made).filter(|_| !served.resource.facts.custom) {
+        let (of, mut made) = (served.resource.object_type().as_ref(), applied.object);
+        // Written a moment ago, by ourselves: there is nothing to find in it.
+        let owners = metadata_mut(&mut made).remove("managedFields");
+        let made = Value::Object(made);
+        if !served.resource.facts.custom
+            && let Some(why) = of.conversion_error(&made)
+        {
             return Err(Status::plain_error(format!(
                 "failed to convert new object ({subject}) to proper version: unable to convert unstructured object to \
                  {api_version}, Kind={}: {why}",
@@ -175,8 +180,10 @@ impl Registry {
         }
         let decoded = decode_value(of, made).map_err(|error| Status::plain_error(error.to_string()))?;
         let mut object = decoded.object;
+        let metadata = metadata_mut(&mut object);
+        metadata.extend(owners.map(|owners| ("managedFields".to_owned(), owners)));
         if old.is_none() {
-            metadata_mut(&mut object).remove("resourceVersion");
+            metadata.remove("resourceVersion");
         }
         served.resource.behaviour.set_defaults_of_applied(&mut object).map_err(Status::plain_error)?;
         served.settle_form(&mut object);

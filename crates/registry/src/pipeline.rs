@@ -233,7 +233,7 @@ impl Pipeline<'_> {
         let Some(_open) = served.stored.door.enter().await else { return Err(closed(served)) };
         let put = Put { value: value.clone(), ttl: registry.ttl(served) };
         let allocates = !held.is_empty();
-        match registry.store(served, (key, new), Expect::Absent, Some(put), held).await? {
+        match registry.store(self.cx, served, (key, new), Expect::Absent, Some(put), held).await? {
             Written::Applied(revision) => {
                 let entry = registry.written(served, key, revision, value);
                 served.note(&entry, new, mark);
@@ -269,7 +269,7 @@ impl Pipeline<'_> {
         }
         let put = (!gone).then(|| Put { value: value.clone(), ttl: registry.ttl(served) });
         let conditions = Conditions { expect: Expect::Revision(entry.revision), guards: self.guards.to_vec() };
-        match registry.store(served, (key, new), conditions, put, held).await? {
+        match registry.store(self.cx, served, (key, new), conditions, put, held).await? {
             Written::Applied(_) if gone => Ok(Attempt::Done(at(entry.revision, value))),
             Written::Applied(revision) => {
                 let entry = registry.written(served, key, revision, value);
@@ -308,13 +308,38 @@ impl Registry {
         }
     }
 
-    /// Writes to the store, with what the object takes made before and what it leaves given back after. What was taken stays
-    /// only where the write landed.
+    /// Writes to the store, unless the fence of the request has fallen.
     pub(crate) async fn store(
         &self,
+        cx: &Context,
         served: &Served,
         (key, object): (&str, &Object),
         conditions: impl Into<Conditions>,
+        put: Option<Put>,
+        held: Held,
+    ) -> Result<Written, Status> {
+        let mut conditions = conditions.into();
+        conditions.guards.extend(cx.fence.clone());
+        let written = self.store_held(served, (key, object), conditions, put, held).await?;
+        if let (Written::Conflict(_), Some(fence)) = (&written, &cx.fence)
+            && self.storage().has_fallen(fence).await?
+        {
+            return Err(Status::conflict(
+                &served.group_resource,
+                object.name(),
+                "another server does this work by now",
+            ));
+        }
+        Ok(written)
+    }
+
+    /// Writes with what the object takes made before and what it leaves given back after. What was taken stays only where
+    /// the write landed.
+    async fn store_held(
+        &self,
+        served: &Served,
+        (key, object): (&str, &Object),
+        mut conditions: Conditions,
         put: Option<Put>,
         held: Held,
     ) -> Result<Written, Status> {
@@ -330,7 +355,6 @@ impl Registry {
             }
             settled => settled?,
         }
-        let mut conditions = conditions.into();
         conditions.guards.extend(held.guard());
         let written = self.storage().write(&served.stored, key, conditions, put).await;
         let applied = matches!(written, Ok(Written::Applied(_)));

@@ -363,6 +363,7 @@ impl Watcher {
             return items;
         }
         tokio::select! {
+            biased;
             // An error means that the cache is gone: the server stops.
             changed = self.news.changed() => if changed.is_err() {
                 self.state = WatchState::Ended;

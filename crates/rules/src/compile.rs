@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 use pawl_schema::{FieldRef, ObjectRef, Schema, TypeRef};
 
 use super::Rules;
-use super::condition::Condition;
 use super::fill::{Child, DefaultLine, Fill, Gates};
 use super::kind::{Create, Given, Keep, KindRules, Step, UpdateLine, UpdateRule, Warn};
 use super::line::CheckLine;
@@ -161,7 +160,7 @@ impl Compiler {
         let cx = Context { block: kind.of, of: kind.of };
         let line = Line::read(rest);
         match (word, line.words.as_slice()) {
-            ("form", _) => {}
+            ("form", _) => return Ok(()),
             ("meta", ["plain"]) => kind.plain_metadata = true,
             ("meta", ["kube"]) => kind.plain_metadata = false,
             ("errors", ["kind", name]) => kind.error_kind = Some(name.trim_matches('"')),
@@ -180,12 +179,12 @@ impl Compiler {
             ("warn", ["fn", name]) => kind.warns.push(Warn::Hook((self.hooks.warn)(name).ok_or(NO_SUCH_HOOK)?)),
             ("warn", [path]) => {
                 let place = Place::parse(cx.block, path)?;
-                let text = line.detail.ok_or("a warning without a text")?;
-                kind.warns.push(Warn::Text(place, condition(cx, &line)?, text));
+                let text = line.detail().ok_or("a warning without a text")?;
+                kind.warns.push(Warn::Text(place, line.condition(cx)?, text));
             }
             _ => return Err("no such line".to_owned()),
         }
-        Ok(())
+        line.is_read()
     }
 
     /// The checks of a whole object: the kind's lines, those of its type, and its children.
@@ -262,7 +261,7 @@ impl Compiler {
         let line = Line::read(rest);
         match (word, line.words.as_slice()) {
             ("check", ["fn", name]) => {
-                ops.push(Op::Hook((self.hooks.check)(name).ok_or(NO_SUCH_HOOK)?, condition(cx, &line)?));
+                ops.push(Op::Hook((self.hooks.check)(name).ok_or(NO_SUCH_HOOK)?, line.condition(cx)?));
             }
             ("check", [path, "unchanged", "stop"]) => {
                 ops.push(Op::Unchanged(Place::parse(of, path)?));
@@ -289,15 +288,16 @@ impl Compiler {
                 if name.contains('#') && !self.blocks.types.contains_key(name) {
                     return Err(format!("no such block: {name}"));
                 }
-                let condition = condition(cx, &line)?;
+                let condition = line.condition(cx)?;
                 if let Some(plan) = self.plan(name, inner) {
                     ops.push(Op::Descend(Descend { place, plan, shape, flat, condition }));
                 }
             }
-            ("default" | "disabled", _) => {}
+            // Read elsewhere.
+            ("default" | "disabled", _) => return Ok(()),
             _ => return Err("no such line".to_owned()),
         }
-        Ok(())
+        line.is_read()
     }
 
     fn union(
@@ -330,13 +330,14 @@ impl Compiler {
         let cx = Context { block: of, of };
         let line = Line::read(rest);
         let place = |path: &'static str| Place::parse(of, path);
-        Ok(match line.words.as_slice() {
+        let default = match line.words.as_slice() {
             ["fn", name] => DefaultLine::Hook((self.hooks.fill)(name).ok_or(NO_SUCH_HOOK)?),
-            ["drop", path] => DefaultLine::Drop(place(path)?, condition(cx, &line)?),
-            [path, "=", from] => DefaultLine::Copy(place(path)?, place(from)?, condition(cx, &line)?),
-            [path, json] => DefaultLine::Set(place(path)?, given(json)?, condition(cx, &line)?),
+            ["drop", path] => DefaultLine::Drop(place(path)?, line.condition(cx)?),
+            [path, "=", from] => DefaultLine::Copy(place(path)?, place(from)?, line.condition(cx)?),
+            [path, json] => DefaultLine::Set(place(path)?, given(json)?, line.condition(cx)?),
             _ => return Err("no such default".to_owned()),
-        })
+        };
+        line.is_read().map(|()| default)
     }
 
     fn fill(&mut self, type_name: &'static str, of: TypeRef<'static>) -> Option<usize> {
@@ -444,10 +445,6 @@ fn parents(schema: &'static Schema) -> HashMap<&'static str, Vec<&'static str>> 
     parents
 }
 
-fn condition(cx: Context, line: &Line) -> Result<Option<Condition>, String> {
-    line.condition.map(|text| Condition::parse(cx, text)).transpose()
-}
-
 fn given(word: &str) -> Result<Given, String> {
     Ok(match word {
         "@now" => Given::Now,
@@ -472,7 +469,7 @@ fn create_line(cx: Context, hooks: Hooks, line: &Line) -> Result<Create, String>
         ["fn", name] => Create::Fill((hooks.fill)(name).ok_or(NO_SUCH_HOOK)?),
         ["drop", path] => Create::Drop(Place::parse(cx.block, path)?),
         ["user", field] => Create::User(field),
-        [path, json] => Create::Set(Place::parse(cx.block, path)?, given(json)?, condition(cx, line)?),
+        [path, json] => Create::Set(Place::parse(cx.block, path)?, given(json)?, line.condition(cx)?),
         _ => return Err("no such line".to_owned()),
     })
 }
@@ -490,6 +487,6 @@ fn update_line(cx: Context, hooks: Hooks, line: &Line) -> Result<UpdateLine, Str
         ["only", path, fields @ ..] => UpdateRule::Only(place(path)?, fields.to_vec()),
         _ => return Err("no such line".to_owned()),
     };
-    let condition = condition(cx, line)?;
-    Ok(UpdateLine { rule, condition, kind: modifiers.kind, at: modifiers.at, detail: line.detail })
+    let condition = line.condition(cx)?;
+    Ok(UpdateLine { rule, condition, kind: modifiers.kind, at: modifiers.at, detail: line.detail() })
 }

@@ -34,7 +34,7 @@ impl CheckLine {
         let (path, rest) = words.split_first().ok_or("a check without a path")?;
         let place = Place::parse(cx.block, path)?;
         let primitive = Primitive::parse(Context { of: place.of, ..cx }, rest)?;
-        let condition = line.condition.map(|text| Condition::parse(cx, text)).transpose()?;
+        let condition = line.condition(cx)?;
         Ok(Self {
             place,
             flow: modifiers.flow,
@@ -43,7 +43,7 @@ impl CheckLine {
             always: modifiers.always,
             joined: modifiers.joined,
             kind: modifiers.kind,
-            detail: line.detail,
+            detail: line.detail(),
             at: modifiers.at,
         })
     }

@@ -1,8 +1,12 @@
 //! The text of rules: files into blocks, lines into words, a condition and a detail.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use pawl_meta::ErrorKind;
+
+use super::condition::Condition;
+use super::primitive::Context;
 
 /// The blocks of all files by name, `like` lines replaced by what they stand for.
 pub(super) struct Blocks {
@@ -70,11 +74,11 @@ fn expand(blocks: &mut HashMap<&'static str, Vec<&'static str>>, errors: &mut Ve
     }
 }
 
-/// A line in its parts: `<words> [if <condition>] [: <detail>]`.
+/// A line in its parts: `<words> [if <condition>] [: <detail>]`. What nobody asks for is a mistake.
 pub(super) struct Line {
     pub words: Vec<&'static str>,
-    pub condition: Option<&'static str>,
-    pub detail: Option<&'static str>,
+    condition: Cell<Option<&'static str>>,
+    detail: Cell<Option<&'static str>>,
 }
 
 impl Line {
@@ -87,7 +91,25 @@ impl Line {
             Some((rest, condition)) => (rest, Some(condition.trim())),
             None => (rest, None),
         };
-        Self { words: rest.split_whitespace().collect(), condition, detail }
+        let words = rest.split_whitespace().collect();
+        Self { words, condition: Cell::new(condition), detail: Cell::new(detail) }
+    }
+
+    pub fn condition(&self, cx: Context) -> Result<Option<Condition>, String> {
+        self.condition.take().map(|text| Condition::parse(cx, text)).transpose()
+    }
+
+    pub fn detail(&self) -> Option<&'static str> {
+        self.detail.take()
+    }
+
+    /// Whether all that the line says has been asked for.
+    pub fn is_read(&self) -> Result<(), String> {
+        match (self.condition.take(), self.detail.take()) {
+            (Some(condition), _) => Err(format!("no such line has a condition: if {condition}")),
+            (_, Some(detail)) => Err(format!("no such line has a text: {detail}")),
+            (None, None) => Ok(()),
+        }
     }
 }
 
@@ -149,4 +171,21 @@ fn error_kind(name: &str) -> Result<ErrorKind, String> {
 /// A word without the quotes that it may stand in.
 pub(super) fn unquoted(word: &'static str) -> &'static str {
     word.strip_prefix('"').and_then(|word| word.strip_suffix('"')).unwrap_or(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_asks_for_is_a_mistake() {
+        let line = Line::read("keep status if create : a text");
+        assert_eq!(line.words, ["keep", "status"]);
+        assert_eq!(line.is_read(), Err("no such line has a condition: if create".to_owned()));
+        let line = Line::read("keep status : a text");
+        assert_eq!(line.is_read(), Err("no such line has a text: a text".to_owned()));
+        let line = Line::read("keep status : a text");
+        assert_eq!((line.detail(), line.is_read()), (Some("a text"), Ok(())));
+        assert_eq!(Line::read("keep status").is_read(), Ok(()));
+    }
 }

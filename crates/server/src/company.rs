@@ -46,8 +46,8 @@ impl Company {
         let identity = format!("{}_{}", settings.advertised(), random());
         let (led, selection) = (Arc::clone(registry), settings.controllers.clone());
         let api = Arc::clone(api);
-        let begin = move || {
-            let options = Options { catalogue: None, ..options.clone() };
+        let begin = move |fence| {
+            let options = Options { catalogue: None, fence: Some(fence), ..options.clone() };
             let handle = Controllers::start(Arc::clone(&led), &selection, options);
             handle.inspect(|handle| run::measure(&api, handle.collectors()))
         };

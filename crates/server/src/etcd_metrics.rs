@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pawl_kv_etcd::Observer;
-use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
+use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry};
 
 const BUCKETS: [f64; 23] = [
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0,
@@ -20,6 +20,10 @@ pub struct EtcdMetrics {
     durations: HistogramVec,
     requests: IntCounterVec,
     errors: IntCounterVec,
+    events: IntCounterVec,
+    /// The same twice: upstream gave its gauge a counter as successor.
+    bookmarks: IntCounterVec,
+    bookmark_counts: IntGaugeVec,
     leased: Histogram,
     /// Group and name of built-in resources, by the place of their objects.
     places: HashMap<String, (String, String)>,
@@ -37,17 +41,25 @@ impl EtcdMetrics {
         );
         let requests = Opts::new("etcd_requests_total", "What was asked of etcd, by operation and resource.");
         let errors = Opts::new("etcd_request_errors_total", "What etcd did not do, by operation and resource.");
+        let events = Opts::new("apiserver_storage_events_received_total", "Changes that etcd told of, by resource.");
+        let bookmarks = |name: &str| Opts::new(name, "How often etcd told a watch how far it is, by resource.");
         let facts = pawl_kinds::builtin().iter().map(|resource| &resource.facts).filter(|facts| !facts.key.is_empty());
         let metrics = Self {
             durations: HistogramVec::new(durations, &LABELS)?,
             requests: IntCounterVec::new(requests, &LABELS)?,
             errors: IntCounterVec::new(errors, &LABELS)?,
+            events: IntCounterVec::new(events, &LABELS[1..])?,
+            bookmarks: IntCounterVec::new(bookmarks("etcd_bookmark_total"), &LABELS[1..])?,
+            bookmark_counts: IntGaugeVec::new(bookmarks("etcd_bookmark_counts"), &LABELS[1..])?,
             leased: Histogram::with_opts(leased)?,
             places: facts.map(|f| (f.key.clone(), (f.group.clone(), f.plural.clone()))).collect(),
         };
         registry.register(Box::new(metrics.durations.clone()))?;
         registry.register(Box::new(metrics.requests.clone()))?;
         registry.register(Box::new(metrics.errors.clone()))?;
+        registry.register(Box::new(metrics.events.clone()))?;
+        registry.register(Box::new(metrics.bookmarks.clone()))?;
+        registry.register(Box::new(metrics.bookmark_counts.clone()))?;
         registry.register(Box::new(metrics.leased.clone()))?;
         Ok(Arc::new(metrics))
     }
@@ -75,6 +87,17 @@ impl Observer for EtcdMetrics {
         if failed {
             self.errors.with_label_values(&labels).inc();
         }
+    }
+
+    fn heard(&self, key: &[u8]) {
+        let (group, resource) = self.resource(key);
+        self.events.with_label_values(&[group, resource]).inc();
+    }
+
+    fn progressed(&self, prefix: &[u8]) {
+        let (group, resource) = self.resource(prefix);
+        self.bookmarks.with_label_values(&[group, resource]).inc();
+        self.bookmark_counts.with_label_values(&[group, resource]).inc();
     }
 
     fn leased(&self, keys: u32) {

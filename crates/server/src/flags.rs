@@ -55,6 +55,8 @@ impl Given {
                 Role::Used => {}
                 Role::Inert if given.values.contains_key(flag.name) => {}
                 Role::Inert => given.warnings.push(format!("--{name} is accepted for compatibility and does nothing")),
+                // What asks for nothing leaves no hole.
+                Role::Refused(_) if matches!(value.as_str(), "" | "false") => {}
                 Role::Refused(why) => return Err(format!("--{name} is not supported yet: {why}")),
             }
             given.values.entry(flag.name).or_default().push(value);
@@ -179,6 +181,10 @@ mod tests {
         assert_eq!(parse(&["a", "--v=1", "--", "--b", "c"]).unwrap().rest, ["a", "--b", "c"]);
         assert_eq!(parse(&["--data-dir"]).unwrap_err(), "flag needs an argument: --data-dir");
         assert!(parse(&["--oidc-issuer-url=x"]).unwrap_err().contains("not supported yet"));
+        assert!(parse(&["--enable-bootstrap-token-auth"]).unwrap_err().contains("not supported yet"));
+        for harmless in ["--enable-bootstrap-token-auth=false", "--oidc-issuer-url="] {
+            assert!(parse(&[harmless]).is_ok(), "{harmless}");
+        }
         assert_eq!(parse(&["--kubelet-port=1", "--kubelet-port=2"]).unwrap().warnings.len(), 1);
         assert!(parse(&["serve"]).unwrap().only_flags().is_err());
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use http::header::{HeaderValue, USER_AGENT};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use crate::server::Server;
@@ -19,7 +20,7 @@ pub struct Connect {
 /// A client of the server that is meant.
 pub async fn connect(how: &Connect) -> Result<Server, String> {
     let options = KubeConfigOptions { context: how.context.clone(), ..KubeConfigOptions::default() };
-    let config = match &how.kubeconfig {
+    let mut config = match &how.kubeconfig {
         Some(path) => {
             let read = Kubeconfig::read_from(path).map_err(|why| format!("{}: {why}", path.display()))?;
             let config = kube::Config::from_custom_kubeconfig(read, &options).await;
@@ -31,6 +32,8 @@ pub async fn connect(how: &Connect) -> Result<Server, String> {
         }
         None => kube::Config::infer().await.map_err(|why| format!("no server is known: {why}"))?,
     };
+    // Who changes something by these commands is told by their name.
+    config.headers.push((USER_AGENT, HeaderValue::from_static(concat!("pawl/", env!("CARGO_PKG_VERSION")))));
     let namespace = how.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
     let place = config.cluster_url.to_string();
     let client = kube::Client::try_from(config).map_err(|why| why.to_string())?;

@@ -8,6 +8,9 @@
 pub mod authority;
 mod client;
 pub mod damage;
+pub mod linear;
+pub mod proxy;
+pub mod sealing;
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -307,6 +310,22 @@ impl Server {
         // User and system time are fields 14 and 15, in hundredths of a second; the name before them may contain spaces.
         let fields = stat.rsplit(')').next().unwrap().split_whitespace().skip(11);
         Duration::from_millis(10 * fields.take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum::<u64>())
+    }
+
+    /// How long the threads that serve requests have been computing: those that the runtime made first. What takes long is left to
+    /// others.
+    pub fn worker_cpu(&self) -> Duration {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let mut threads: Vec<u32> =
+            tasks.map(|task| task.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect();
+        threads.sort_unstable();
+        let named = |thread: &u32| self.proc(&format!("task/{thread}/comm")).starts_with("tokio-rt-worker");
+        let workers = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 8));
+        let ran = |thread: u32| {
+            let times = self.proc(&format!("task/{thread}/schedstat"));
+            times.split_whitespace().next().unwrap().parse::<u64>().unwrap()
+        };
+        Duration::from_nanos(threads.into_iter().filter(named).take(workers).map(ran).sum())
     }
 
     /// A panic is told by its message, even where something caught it.

@@ -31,13 +31,15 @@ pub fn is_padded(header: &str) -> bool {
     is_bearer && parts.next() == Some("") && parts.next().is_some()
 }
 
+/// How a token among the protocols of a websocket begins.
+pub const WEBSOCKET_TOKEN: &str = "base64url.bearer.authorization.k8s.io.";
+
 /// The token that a websocket client hides among its subprotocols, since browsers cannot set headers.
 pub fn websocket_token<'r>(headers: impl Iterator<Item = &'r str>) -> Result<Option<String>, &'static str> {
-    const PREFIX: &str = "base64url.bearer.authorization.k8s.io.";
     let mut token = None;
     let mut others = false;
     for protocol in headers.flat_map(|header| header.split(',')).map(str::trim) {
-        let Some(encoded) = protocol.strip_prefix(PREFIX) else {
+        let Some(encoded) = protocol.strip_prefix(WEBSOCKET_TOKEN) else {
             others = true;
             continue;
         };

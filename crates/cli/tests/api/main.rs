@@ -12,3 +12,4 @@ mod messages;
 mod metrics;
 mod protobuf;
 mod recordings;
+mod websocket;

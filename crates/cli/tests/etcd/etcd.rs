@@ -18,7 +18,7 @@ struct Member {
     admin: Client,
 }
 
-fn command(place: &Place, etcd: &str) -> Command {
+pub fn command(place: &Place, etcd: &str) -> Command {
     let mut command = pawl();
     command
         .arg("serve")
@@ -219,6 +219,38 @@ async fn an_etcd_that_goes_away_and_comes_back() {
     member.server.stop().await;
 }
 
+/// What watches hear is counted under upstream's names: changes by resource, and how far the store is without one.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs an etcd: .ci/run etcd"]
+async fn what_etcd_tells_is_counted() {
+    let etcd = Etcd::start().expect("an etcd on the path");
+    let mut member = join(&etcd).await;
+    member.admin.post(MAPS, &map("a", 0)).await.unwrap().expect(201);
+    let elsewhere = Write::new("/elsewhere", Expect::Absent, Change::Put { value: "x".into(), ttl: None });
+    etcd.store().await.unwrap().write(elsewhere).await.unwrap();
+    // A read as new as that: the watch must have come so far.
+    member.admin.get(&format!("{MAPS}/a")).await.unwrap().expect(200);
+    let mut expected = vec![r#"apiserver_storage_events_received_total{group="",resource="configmaps"} "#];
+    // Older members are not asked how far they are.
+    if !etcd.version().await.unwrap().starts_with("3.4.2") {
+        expected.extend([
+            r#"etcd_bookmark_total{group="",resource=""} "#,
+            r#"etcd_bookmark_counts{group="",resource=""} "#,
+        ]);
+    }
+    let admin = member.place.client(Protocol::Http2);
+    for series in expected {
+        let counted = async || {
+            let measured = admin.get("/metrics").await?;
+            let measured = String::from_utf8_lossy(&measured.body).into_owned();
+            let line = measured.lines().find_map(|line| line.strip_prefix(series));
+            if line.is_some_and(|count| count != "0") { Ok(()) } else { Err(format!("no {series}").into()) }
+        };
+        member.server.until(counted).await.unwrap();
+    }
+    member.server.stop().await;
+}
+
 /// While a server does not listen, much is written and forgotten: it reads everything anew.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs an etcd: .ci/run etcd"]
@@ -378,7 +410,7 @@ async fn output(arguments: &[&str]) -> std::process::Output {
     tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
 }
 
-async fn moved(arguments: &[&str], code: i32) -> String {
+pub async fn moved(arguments: &[&str], code: i32) -> String {
     let output = output(arguments).await;
     let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");

@@ -2,5 +2,6 @@
 
 #![allow(clippy::restriction, reason = "a failed expectation is how a test reports")]
 
+mod cluster;
 mod etcd;
-mod etcd_cluster;
+mod keys;

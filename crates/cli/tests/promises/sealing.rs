@@ -1,41 +1,14 @@
 //! Servers with keys: configurations, commands, and what is on the disk.
 use std::path::Path;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use pawl_seal::testing::Plugin;
 use serde_json::{Value, json};
 
+pub use pawl_testing::sealing::{RELOAD, flag, keys, write, write_for};
 use pawl_testing::{Place, Running};
-
-pub const RELOAD: &str = "--encryption-provider-config-automatic-reload";
-
-pub fn keys(provider: &str, names: &[&str]) -> Value {
-    let secret = |name: &str| BASE64.encode([name.len() as u8 ^ name.as_bytes()[0]; 32]);
-    let keys: Vec<Value> = names.iter().map(|name| json!({"name": name, "secret": secret(name)})).collect();
-    json!({ provider: { "keys": keys } })
-}
 
 pub fn kms(plugin: &Plugin) -> Value {
     json!({"kms": {"apiVersion": "v2", "name": "vault", "endpoint": plugin.endpoint(), "timeout": "2s"}})
-}
-
-pub fn write(path: &Path, providers: &Value) {
-    write_for(path, &["secrets", "configmaps"], providers);
-}
-
-/// A configuration for some resources.
-pub fn write_for(path: &Path, resources: &[&str], providers: &Value) {
-    let text = json!({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "EncryptionConfiguration",
-        "resources": [{"resources": resources, "providers": providers}]});
-    // In one step: half a file is refused, and that is another test.
-    let half = path.with_extension("half");
-    std::fs::write(&half, text.to_string()).unwrap();
-    std::fs::rename(half, path).unwrap();
-}
-
-pub fn flag(place: &Place) -> String {
-    format!("--encryption-provider-config={}", place.path("encryption.yaml").display())
 }
 
 pub async fn start(providers: &Value, more: &[&str]) -> Running {

@@ -145,7 +145,7 @@ async fn liens_are_listed_added_removed_and_overridden() {
     ask(&running, &["liens", "pods"]).ended(0).has("no liens");
     ask(&running, &["delete", "secret/db"]).ended(1).told("held by liens").told("why: kubectl pawl why secret/db -n n");
     let asked = typing(&running, &["delete", "secret/db", "--ignore-liens"], "no\n").ended(3);
-    asked.told("held by 2 lien(s)").told("a.b/c, put by").told("nothing was deleted");
+    asked.told("held by 2 lien(s)").told("a.b/c, put by pawl").told("nothing was deleted");
     ask(&running, &["delete", "secret/db", "--ignore-liens"]).ended(3);
     ask(&running, &["delete", "secret/db", "--ignore-liens", "--dry-run"]).ended(0).has("would be deleted");
     running.admin.get(&format!("{SECRETS}/db")).await.unwrap().expect(200);

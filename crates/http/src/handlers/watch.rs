@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use futures::{FutureExt, stream};
 use http::Response;
 use pawl_meta::Status;
@@ -19,6 +20,7 @@ use crate::negotiation::{Form, Media};
 use crate::options::ListOptions;
 use crate::render::{IncludeObject, WatchRenderer};
 use crate::respond;
+use crate::websocket::{self, Messages};
 
 /// The media types of streams.
 const STREAMS: &str = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
@@ -55,14 +57,17 @@ pub(crate) async fn answer(api: &Api, served: &Arc<Served>, call: &Call) -> Resu
         source,
         renderer,
         definition: served.resource.facts.custom.then(|| Definition::of(api)),
-        ends: Instant::now() + timeout.min(LONGEST),
-        stop: api.health.stopping(),
+        over: Box::pin(over(Instant::now() + timeout.min(LONGEST), api.health.stopping())),
         counter,
         sizes,
         _in_flight: api.metrics.start(&call.info, &labels),
         _trail: call.trail.clone(),
     };
-    Ok(respond::with(200, content_type, Body::Stream(Box::pin(stream::unfold(state, next)))))
+    let events = stream::unfold(state, next);
+    match websocket::wanted(call)? {
+        Some(offer) => Ok(offer.accept(Messages::of(accepted.media), Box::pin(events))),
+        None => Ok(respond::with(200, content_type, Body::Stream(Box::pin(events)))),
+    }
 }
 
 struct WatchState {
@@ -70,8 +75,8 @@ struct WatchState {
     renderer: WatchRenderer,
     /// Of what users defined: what it is may change while it is watched.
     definition: Option<Definition>,
-    ends: Instant,
-    stop: Stopping,
+    /// Comes when the watch is over. Made once: to set a clock anew for each event costs more than to look at it.
+    over: BoxFuture<'static, ()>,
     counter: prometheus::IntCounter,
     sizes: prometheus::Histogram,
     _in_flight: InFlight,
@@ -135,8 +140,7 @@ async fn next(mut state: WatchState) -> Option<(Bytes, WatchState)> {
                     continue;
                 }
                 items = watcher.next() => items,
-                () = tokio::time::sleep_until(state.ends) => return None,
-                () = state.stop.wait() => return None,
+                () = &mut state.over => return None,
             },
         };
     };
@@ -151,6 +155,15 @@ async fn next(mut state: WatchState) -> Option<(Bytes, WatchState)> {
     }
     state.counter.inc_by(items.len() as u64);
     Some((Bytes::from(out), state))
+}
+
+/// Waits for the time at which a watch ends, or for the server to stop.
+async fn over(ends: Instant, mut stop: Stopping) {
+    tokio::select! {
+        biased;
+        () = tokio::time::sleep_until(ends) => {}
+        () = stop.wait() => {}
+    }
 }
 
 /// A fraction in 0..1 that differs from request to request.

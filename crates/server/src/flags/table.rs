@@ -50,6 +50,10 @@ const fn refused(name: &'static str, why: &'static str) -> Flag {
     Flag { name, short: "", default: "", about: "", is_switch: false, role: Role::Refused(why) }
 }
 
+const fn refused_switch(name: &'static str, why: &'static str) -> Flag {
+    Flag { is_switch: true, ..refused(name, why) }
+}
+
 pub const FLAGS: &[Flag] = &[
     used("advertise-address", "", "the address that the kubernetes service points to"),
     switch("allow-privileged", "true", "whether privileged containers may be created"),
@@ -122,6 +126,7 @@ pub const FLAGS: &[Flag] = &[
     switch("unsafe-no-fsync", "false", "acknowledge writes before they are on the disk"),
     used("v", "0", "how much is logged"),
     used("write-kubeconfig", "", "a file for the administrator's kubeconfig, written when the server is ready"),
+    refused("admission-control", "use --enable-admission-plugins and --disable-admission-plugins"),
     refused("admission-control-config-file", "admission plugins with a configuration are not built"),
     refused("audit-webhook-config-file", "audit events are only written to a log"),
     refused("authentication-config", "only certificates, tokens and service accounts are known"),
@@ -129,7 +134,7 @@ pub const FLAGS: &[Flag] = &[
     refused("authorization-config", "use --authorization-mode"),
     refused("authorization-policy-file", "there is no ABAC authorizer"),
     refused("authorization-webhook-config-file", "there is no webhook authorizer"),
-    refused("enable-bootstrap-token-auth", "there are no bootstrap tokens"),
+    refused_switch("enable-bootstrap-token-auth", "there are no bootstrap tokens"),
     refused("oidc-issuer-url", "there is no OIDC authenticator"),
     refused("oidc-client-id", "there is no OIDC authenticator"),
     refused("oidc-ca-file", "there is no OIDC authenticator"),
@@ -156,8 +161,18 @@ pub const FLAGS: &[Flag] = &[
     inert("audit-log-truncate-max-batch-size"),
     inert("audit-log-truncate-max-event-size"),
     inert("audit-log-version"),
+    inert("audit-webhook-batch-buffer-size"),
     inert("audit-webhook-batch-initial-backoff"),
+    inert("audit-webhook-batch-max-size"),
+    inert("audit-webhook-batch-max-wait"),
+    inert("audit-webhook-batch-throttle-burst"),
+    inert_switch("audit-webhook-batch-throttle-enable"),
+    inert("audit-webhook-batch-throttle-qps"),
     inert("audit-webhook-initial-backoff"),
+    inert("audit-webhook-mode"),
+    inert_switch("audit-webhook-truncate-enabled"),
+    inert("audit-webhook-truncate-max-batch-size"),
+    inert("audit-webhook-truncate-max-event-size"),
     inert("audit-webhook-version"),
     inert("authentication-token-webhook-cache-ttl"),
     inert("authentication-token-webhook-version"),

@@ -2,7 +2,6 @@ package dev.pawl.kettles;
 
 import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -15,7 +14,10 @@ import io.fabric8.kubernetes.api.model.KubernetesResourceList;
 import io.fabric8.kubernetes.api.model.ListOptionsBuilder;
 import io.fabric8.kubernetes.api.model.NamespaceBuilder;
 import io.fabric8.kubernetes.api.model.OwnerReferenceBuilder;
+import io.fabric8.kubernetes.client.Config;
+import io.fabric8.kubernetes.client.ConfigBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.KubernetesClientBuilder;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import io.fabric8.kubernetes.client.Watcher;
 import io.fabric8.kubernetes.client.WatcherException;
@@ -50,7 +52,7 @@ class ClientTest {
 
   @BeforeAll
   static void define() {
-    client = Connection.open();
+    client = new KubernetesClientBuilder().build();
     client.resource(new NamespaceBuilder().withNewMetadata().withName(NAMESPACE).endMetadata().build()).create();
     Definition.install(client);
     MixedOperation<Kettle, KubernetesResourceList<Kettle>, Resource<Kettle>> everywhere = client.resources(Kettle.class);
@@ -192,8 +194,8 @@ class ClientTest {
     assertEquals(0, kettles.withLabel("page", "yes").list().getItems().size());
   }
 
-  @Test
-  void watch() throws Exception {
+  /** What a watch shows of a kettle that comes, changes and goes. */
+  private static void watch(KubernetesClient watching, String name, String way) {
     var seen = new CopyOnWriteArrayList<String>();
     var watcher = new Watcher<Kettle>() {
       @Override
@@ -206,18 +208,34 @@ class ClientTest {
         seen.add("closed: " + cause);
       }
     };
-    try (var watch = kettles.withLabel("watched").watch(watcher)) {
-      var kettle = Kettle.of("watched", 1);
-      kettle.getMetadata().setLabels(Map.of("watched", "yes"));
+    // From here on: a stream is asked for when `watch` has returned, and nothing may be missed until the server hears of it.
+    var since = new ListOptionsBuilder().withResourceVersion(kettles.list().getMetadata().getResourceVersion()).build();
+    var watched = watching.resources(Kettle.class).inNamespace(NAMESPACE).withLabel("watched", name);
+    try (var watch = watched.watch(since, watcher)) {
+      assertEquals(way, watch.getClass().getSimpleName());
+      var kettle = Kettle.of(name, 1);
+      kettle.getMetadata().setLabels(Map.of("watched", name));
       kettles.resource(kettle).create();
-      kettles.withName("watched").edit(found -> {
+      kettles.withName(name).edit(found -> {
         found.getSpec().cups = 2;
         return found;
       });
-      kettles.withName("watched").delete();
+      kettles.withName(name).delete();
       await().atMost(Duration.ofSeconds(15)).until(() -> seen.size() >= 3);
-      assertEquals(List.of("ADDED watched 1", "MODIFIED watched 2", "DELETED watched 2"), seen);
-      assertNotNull(watch);
+      assertEquals(List.of("ADDED " + name + " 1", "MODIFIED " + name + " 2", "DELETED " + name + " 2"), seen);
+    }
+  }
+
+  @Test
+  void watch() {
+    watch(client, "by-socket", "WatchConnectionManager");
+  }
+
+  @Test
+  void watchAsAStream() {
+    var config = new ConfigBuilder(Config.autoConfigure(null)).withOnlyHttpWatches(true).build();
+    try (var streaming = new KubernetesClientBuilder().withConfig(config).build()) {
+      watch(streaming, "by-stream", "WatchHTTPManager");
     }
   }
 

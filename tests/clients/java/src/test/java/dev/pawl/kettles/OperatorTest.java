@@ -18,7 +18,7 @@ class OperatorTest {
 
   @RegisterExtension
   final LocallyRunOperatorExtension operator =
-      LocallyRunOperatorExtension.builder().withKubernetesClient(Connection.open()).withReconciler(reconciler).build();
+      LocallyRunOperatorExtension.builder().withReconciler(reconciler).build();
 
   private static void soon(ThrowingRunnable holds) {
     await().ignoreExceptions().atMost(Duration.ofSeconds(20)).pollInterval(Duration.ofMillis(50)).untilAsserted(holds);
