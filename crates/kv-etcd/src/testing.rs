@@ -191,6 +191,18 @@ fn on_free_ports<T>(start: impl Fn() -> io::Result<T>) -> io::Result<T> {
     started
 }
 
+/// A port below those that the system gives to clients: while a member is down, nobody who connects is given its own.
 fn free_port() -> io::Result<u16> {
-    TcpListener::bind(("127.0.0.1", 0))?.local_addr().map(|address| address.port())
+    use std::hash::{BuildHasher, RandomState};
+    const FIRST: u16 = 10_000;
+    const MANY: u64 = 22_000;
+    loop {
+        let random = RandomState::new().hash_one(std::process::id()) % MANY;
+        let port = u16::try_from(random).map_err(io::Error::other)? + FIRST;
+        match TcpListener::bind(("127.0.0.1", port)) {
+            Ok(_) => return Ok(port),
+            Err(why) if why.kind() == io::ErrorKind::AddrInUse => {}
+            Err(why) => return Err(why),
+        }
+    }
 }

@@ -227,6 +227,20 @@ pub async fn lodge(client: Client, prefix: String, run: Arc<Run>) -> Vec<String>
     made
 }
 
+/// Makes a namespace and waits until a controller has furnished it: some server leads again.
+pub async fn until_served(client: &Client, namespace: &str) {
+    let deadline = Instant::now() + 2 * pawl_testing::DEADLINE;
+    let account = format!("/api/v1/namespaces/{namespace}/serviceaccounts/default");
+    loop {
+        assert!(Instant::now() < deadline, "nobody leads");
+        let _ = ask(client.post("/api/v1/namespaces", &json!({"metadata": {"name": namespace}}))).await;
+        if matches!(ask(client.get(&account)).await, End::Told(answer) if answer.code == 200) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
 /// Waits until all these namespaces have gone: whoever leads finishes what others have begun.
 pub async fn until_vacant(client: &Client, prefix: &str) {
     let deadline = Instant::now() + 2 * pawl_testing::DEADLINE;

@@ -18,7 +18,7 @@ use fastrand::Rng;
 use pawl_testing::linear::{self, Operation};
 use pawl_testing::{Client, DEADLINE, seed, setting};
 
-use clients::{MAPS, OBJECTS, Run, follow, lodge, make_last, until_vacant, work};
+use clients::{MAPS, OBJECTS, Run, follow, lodge, make_last, until_served, until_vacant, work};
 use faults::{Cluster, Fault, Member};
 use truth::Truth;
 
@@ -66,6 +66,7 @@ async fn whatever_fails_everybody_is_told_one_history() {
     for guest in lodging {
         namespaces += guest.await.unwrap().len();
     }
+    until_served(&admin, &format!("{GUESTS}-last")).await;
     until_vacant(&admin, GUESTS).await;
     make_last(&admin, LAST).await;
     eprintln!(
