@@ -81,6 +81,7 @@ const LONG_PATIENCE: Duration = Duration::from_secs(60);
 /// A store on an etcd cluster. Dropping it ends what it does by itself.
 pub struct Store {
     shared: Arc<Shared>,
+    newest: Arc<Newest>,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -88,7 +89,6 @@ struct Shared {
     members: Members,
     names: Names,
     leases: Leases,
-    asked: Newest,
     /// The newest revision that anybody has heard of.
     newest: channel::Sender<Revision>,
     cluster: OnceLock<u64>,
@@ -111,7 +111,6 @@ impl Store {
             members: Members::new(places, options.files.clone()),
             names: Names::under(&options.prefix),
             leases: Leases::new(options.observer.clone()),
-            asked: Newest::default(),
             newest: channel::Sender::new(0),
             cluster: OnceLock::new(),
             broken: OnceLock::new(),
@@ -121,7 +120,12 @@ impl Store {
         probe::wait_for(&shared).await?;
         let mut tasks = vec![tokio::spawn(probe::run(Arc::clone(&shared), options.health_patience))];
         tasks.extend(options.compaction.map(|every| tokio::spawn(compaction::run(Arc::clone(&shared), every))));
-        Ok(Arc::new(Self { shared, tasks }))
+        let asked = Arc::clone(&shared);
+        let newest = Newest::new(Box::new(move || {
+            let asked = Arc::clone(&asked);
+            Box::pin(async move { asked.revision().await })
+        }));
+        Ok(Arc::new(Self { shared, newest, tasks }))
     }
 }
 
@@ -206,7 +210,7 @@ impl Shared {
 
     async fn revision(&self) -> Result<Revision> {
         self.intact()?;
-        self.asked.learn(self.ask_revision()).await
+        self.ask_revision().await
     }
 
     /// What a failure to read at a revision means.
@@ -395,7 +399,7 @@ impl Kv for Store {
     }
 
     fn revision(&self) -> BoxFuture<'_, Result<Revision>> {
-        Box::pin(self.shared.revision())
+        Box::pin(self.newest.learn())
     }
 
     fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<()>> {
