@@ -18,10 +18,12 @@ const TIMED: usize = 100;
 /// How often each document is asked for.
 const ASKED: usize = 100;
 
-/// A definition of some five kilobytes.
+/// So many make a definition of five kilobytes.
+const FIELDS: usize = 27;
+
 fn definition(number: usize) -> Value {
     let mut properties = serde_json::Map::new();
-    for field in 0..32 {
+    for field in 0..FIELDS {
         let about = format!("What the field {field} is for, in a sentence as authors write them for those who ask.");
         let schema = json!({"type": "string", "maxLength": 64, "pattern": "^[a-z0-9-]*$", "description": about});
         properties.insert(format!("field{field}"), schema);
@@ -48,7 +50,7 @@ fn path(number: usize) -> String {
 fn thing(number: usize, items: usize) -> Value {
     let items: Vec<Value> = (0..items).map(|item| json!({"name": format!("item-{item}"), "size": item})).collect();
     let mut spec: serde_json::Map<String, Value> =
-        (0..32).map(|field| (format!("field{field}"), json!("a-value-of-some-length"))).collect();
+        (0..FIELDS).map(|field| (format!("field{field}"), json!("a-value-of-some-length"))).collect();
     spec.insert("items".to_owned(), items.into());
     json!({"apiVersion": format!("{}/v1", group(number)), "kind": format!("Thing{number}"), "metadata": {"name": "first"}, "spec": spec})
 }
