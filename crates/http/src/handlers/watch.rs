@@ -147,7 +147,7 @@ async fn next(mut state: WatchState) -> Option<(Bytes, WatchState)> {
     if items.is_empty() {
         return None;
     }
-    let mut out = Vec::with_capacity(1024);
+    let mut out = Vec::with_capacity(items.iter().map(room).sum());
     for item in &items {
         let before = out.len();
         state.renderer.write(&mut out, item);
@@ -155,6 +155,15 @@ async fn next(mut state: WatchState) -> Option<(Bytes, WatchState)> {
     }
     state.counter.inc_by(items.len() as u64);
     Some((Bytes::from(out), state))
+}
+
+/// What an item may take: a little more than its object, so that nothing is moved while it is written.
+fn room(item: &WatchItem) -> usize {
+    const HEAD: usize = 256;
+    match item {
+        WatchItem::Added(entry) | WatchItem::Modified(entry) | WatchItem::Deleted(entry) => HEAD + entry.weight(),
+        WatchItem::Bookmark { .. } | WatchItem::Error(_) => 2 * HEAD,
+    }
 }
 
 /// Waits for the time at which a watch ends, or for the server to stop.
