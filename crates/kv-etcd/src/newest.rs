@@ -6,6 +6,7 @@
 
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use pawl_kv::{Error, Result, Revision};
@@ -13,8 +14,10 @@ use tokio::sync::oneshot;
 
 type Ask = Box<dyn Fn() -> BoxFuture<'static, Result<Revision>> + Send + Sync>;
 
-/// So many who waited for one question are a crowd: the next one waits for those who were told to come back.
+/// So many who waited for one question are a crowd: the next one gives others the time to come.
 const CROWD: usize = 8;
+/// What that may take. Each question costs etcd and us the work of some reads.
+const GATHERING: Duration = Duration::from_millis(1);
 
 pub struct Newest {
     ask: Ask,
@@ -69,7 +72,7 @@ impl Clerk {
                 let _ = tell.send(answer.clone());
             }
             if crowd {
-                tokio::task::yield_now().await;
+                tokio::time::sleep(GATHERING).await;
             }
             let mut desk = self.0.desk();
             if desk.waiting.is_empty() {
@@ -99,7 +102,6 @@ impl Drop for Question<'_> {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU64, Ordering};
-    use std::time::Duration;
 
     /// Questions that take a second each, answered with their number; the one with this number fails badly.
     fn numbered(fatal: u64) -> (Arc<Newest>, Arc<AtomicU64>) {
