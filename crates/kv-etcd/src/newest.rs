@@ -10,91 +10,86 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use pawl_kv::{Error, Result, Revision};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 type Ask = Box<dyn Fn() -> BoxFuture<'static, Result<Revision>> + Send + Sync>;
 
-/// So many who waited for one question are a crowd: the next one gives others the time to come.
+/// So many who waited for one question are a crowd: the next one does not wait for the answer, but for others to come.
 const CROWD: usize = 8;
-/// What that may take. Each question costs etcd and us the work of some reads.
+/// How long it waits for them. Each question costs etcd and us the work of some reads.
 const GATHERING: Duration = Duration::from_millis(1);
+/// How many questions are under way at most.
+const AT_ONCE: usize = 4;
 
 pub struct Newest {
     ask: Ask,
     desk: Mutex<Desk>,
+    places: Arc<Semaphore>,
 }
 
 #[derive(Default)]
 struct Desk {
     /// Who came since the last question was sent.
     waiting: Vec<oneshot::Sender<Result<Revision>>>,
-    /// Whether somebody asks, and will again as long as there are others who wait.
+    /// Whether there is somebody who asks as long as others wait.
     is_open: bool,
 }
 
 impl Newest {
     pub fn new(ask: Ask) -> Arc<Self> {
-        Arc::new(Self { ask, desk: Mutex::default() })
+        Arc::new(Self { ask, desk: Mutex::default(), places: Arc::new(Semaphore::new(AT_ONCE)) })
     }
 
     pub async fn learn(self: &Arc<Self>) -> Result<Revision> {
         let (tell, told) = oneshot::channel();
-        let is_open = {
+        let was_open = {
             let mut desk = self.desk();
             desk.waiting.push(tell);
             mem::replace(&mut desk.is_open, true)
         };
-        if !is_open {
+        if !was_open {
             // On its own: who began may be gone before the answer comes.
-            tokio::spawn(Clerk(Arc::clone(self)).serve());
+            tokio::spawn(Arc::clone(self).serve());
         }
-        told.await.unwrap_or_else(|_| Err(Error::Unavailable("nobody asks for the newest revision".to_owned())))
+        told.await.unwrap_or_else(|_| Err(Error::Unavailable("nobody answers for the newest revision".to_owned())))
     }
 
-    fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Who asks, as long as somebody waits.
-struct Clerk(Arc<Newest>);
-
-impl Clerk {
-    async fn serve(self) {
+    /// Asks as long as somebody waits.
+    async fn serve(self: Arc<Self>) {
         loop {
-            let waiting = mem::take(&mut self.0.desk().waiting);
-            let mut question = Question { newest: &self.0, is_answered: false };
-            let answer = (self.0.ask)().await;
-            question.is_answered = true;
-            let crowd = waiting.len() >= CROWD;
-            for tell in waiting {
-                // Who is gone does not want to know.
-                let _ = tell.send(answer.clone());
-            }
-            if crowd {
+            // The places are never closed.
+            let place = Arc::clone(&self.places).acquire_owned().await.ok();
+            let waiting = mem::take(&mut self.desk().waiting);
+            let is_crowd = waiting.len() >= CROWD;
+            // On its own: a question that ends badly takes only those with it who wait for it.
+            let asked = tokio::spawn(Arc::clone(&self).ask_for(waiting, place));
+            if is_crowd {
                 tokio::time::sleep(GATHERING).await;
+            } else {
+                let _ = asked.await;
             }
-            let mut desk = self.0.desk();
+            let mut desk = self.desk();
             if desk.waiting.is_empty() {
                 desk.is_open = false;
                 return;
             }
         }
     }
-}
 
-/// A question under way. Where it ends without an answer, the next who comes finds the desk closed and asks anew, and nobody waits for
-/// what will not come.
-struct Question<'n> {
-    newest: &'n Newest,
-    is_answered: bool,
-}
-
-impl Drop for Question<'_> {
-    fn drop(&mut self) {
-        if !self.is_answered {
-            *self.newest.desk() = Desk::default();
+    /// Asks once, for all who wait. Who is gone does not want to know.
+    async fn ask_for(
+        self: Arc<Self>,
+        waiting: Vec<oneshot::Sender<Result<Revision>>>,
+        _place: Option<OwnedSemaphorePermit>,
+    ) {
+        let answer = (self.ask)().await;
+        for tell in waiting {
+            let _ = tell.send(answer.clone());
         }
+    }
+
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -135,6 +130,23 @@ mod tests {
         }
         assert_eq!(asked.load(Ordering::SeqCst), 2);
         assert_eq!(come(&newest).await.unwrap(), Ok(3), "the desk opens again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_crowd_does_not_wait_for_the_answers_of_others() {
+        let (newest, asked) = numbered(0);
+        let began = tokio::time::Instant::now();
+        let mut all = Vec::new();
+        for wave in 0..10 {
+            all.extend((0..20).map(|_| (wave, come(&newest))));
+            tokio::time::sleep(2 * GATHERING).await;
+        }
+        for (wave, one) in all {
+            let answer = one.await.unwrap().unwrap();
+            assert!(answer > wave.min(AT_ONCE as u64 - 1), "wave {wave} was told {answer}, asked before it came");
+        }
+        // Four at once for the first four waves, and one for all others when a place is free.
+        assert_eq!((asked.load(Ordering::SeqCst), began.elapsed().as_secs()), (AT_ONCE as u64 + 1, 2));
     }
 
     #[tokio::test(start_paused = true)]
