@@ -106,8 +106,8 @@ impl Access {
 /// Whether a request asks to become a websocket: only then are its protocols those of one.
 pub(crate) fn becomes_websocket(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default();
-    let upgrades = text(CONNECTION).split(',').any(|option| option.trim().eq_ignore_ascii_case("upgrade"));
-    upgrades && text(UPGRADE).eq_ignore_ascii_case("websocket")
+    let upgrades = || text(CONNECTION).split(',').any(|option| option.trim().eq_ignore_ascii_case("upgrade"));
+    text(UPGRADE).eq_ignore_ascii_case("websocket") && upgrades()
 }
 
 pub(crate) fn attributes<'a>(user: &'a User, info: &'a RequestInfo) -> Attributes<'a> {
