@@ -222,7 +222,8 @@ impl Readable {
         struct Uid {
             uid: String,
         }
-        self.read_metadata::<Uid>().map(|metadata| metadata.uid)
+        let last = last_uid(self.metadata()).map(str::to_owned);
+        last.or_else(|| self.read_metadata::<Uid>().map(|metadata| metadata.uid))
     }
 
     pub fn is_deleting(&self) -> bool {
@@ -445,6 +446,15 @@ fn find_metadata(value: &[u8]) -> Option<(usize, usize)> {
     Some((start, at - 1))
 }
 
+/// The uid, where metadata ends with it: in our layout nothing comes after it. Found from the end, since managedFields are long.
+fn last_uid(metadata: &[u8]) -> Option<&str> {
+    let rest = metadata.strip_suffix(b"\"")?;
+    let (before, uid) = rest.split_at(rest.iter().rposition(|byte| *byte == b'"')? + 1);
+    // A quote in a text has a backslash before it: this one begins the value of a field.
+    let is_field = before == b"\"uid\":\"" || before.ends_with(b",\"uid\":\"");
+    std::str::from_utf8(uid).ok().filter(|uid| is_field && !uid.contains('\\'))
+}
+
 fn skip(value: &[u8], at: usize, expected: &[u8]) -> Option<usize> {
     value.get(at..)?.starts_with(expected).then_some(at + expected.len())
 }
@@ -468,6 +478,24 @@ mod tests {
 
     fn object(value: Value) -> Object {
         value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn a_uid_is_found_from_the_end_or_by_reading() {
+        for (metadata, last, uid) in [
+            (json!({"name": "x", "uid": "u-1"}), Some("u-1"), Some("u-1")),
+            (json!({"uid": "u-1"}), Some("u-1"), Some("u-1")),
+            (json!({"uid": "u-1", "unknown": "after"}), None, Some("u-1")),
+            (json!({"uid": "u\"1"}), None, Some("u\"1")),
+            (json!({"uid": "u\\1"}), None, Some("u\\1")),
+            (json!({"name": ",\"uid\":\"u-2"}), None, None),
+            (json!({"ownerReferences": [{"uid": "u-2"}], "name": "x"}), None, None),
+            (json!({"zone": {"uid": "u-2"}}), None, None),
+        ] {
+            let bytes = encode(&object(json!({"apiVersion": "v1", "kind": "K", "metadata": metadata})));
+            let readable = Readable::cut(Plain::new(bytes), None, &[]).unwrap();
+            assert_eq!((last_uid(readable.metadata()), readable.uid().as_deref()), (last, uid), "{metadata}");
+        }
     }
 
     #[test]
