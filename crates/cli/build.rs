@@ -1,5 +1,5 @@
 //! Asks the linker, where it can, to keep one of several functions that are the same: generic code is made anew in each crate that
-//! uses it, and a tenth of the binary would be there twice.
+//! uses it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
