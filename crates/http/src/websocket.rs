@@ -9,8 +9,8 @@ use std::time::Duration;
 use bytes::{Buf, Bytes};
 use futures::{SinkExt, Stream, StreamExt};
 use http::header::{
-    CONNECTION, HeaderValue, ORIGIN, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL,
-    SEC_WEBSOCKET_VERSION, UPGRADE,
+    AUTHORIZATION, CONNECTION, HOST, HeaderValue, ORIGIN, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY,
+    SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use http::{HeaderMap, Response, Uri};
 use hyper::upgrade::OnUpgrade;
@@ -64,12 +64,23 @@ fn handshake(headers: &HeaderMap) -> Result<(HeaderValue, Option<HeaderValue>), 
     if text(SEC_WEBSOCKET_VERSION) != "13" {
         return Err(Status::bad_request("only version 13 of websockets is spoken: Sec-WebSocket-Version: 13"));
     }
-    if text(ORIGIN).parse::<Uri>().is_err() {
+    let Ok(origin) = text(ORIGIN).parse::<Uri>() else {
         return Err(Status::new(403, "Forbidden", "a websocket needs the header Origin, with an address"));
-    }
+    };
     let offered = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
     let protocols = offered.flat_map(|value| value.split(',')).map(str::trim);
-    let protocols: Vec<&str> = protocols.filter(|one| !one.is_empty() && !one.starts_with(WEBSOCKET_TOKEN)).collect();
+    let (tokens, protocols): (Vec<&str>, Vec<&str>) =
+        protocols.filter(|one| !one.is_empty()).partition(|one| one.starts_with(WEBSOCKET_TOKEN));
+    // A browser shows a certificate for whatever page asks, and lets that page read along. What has a token was meant.
+    let is_meant = !tokens.is_empty() || headers.contains_key(AUTHORIZATION);
+    let is_ours = origin.authority().is_some_and(|page| page.as_str().eq_ignore_ascii_case(text(HOST)));
+    if !is_meant && !is_ours {
+        return Err(Status::new(
+            403,
+            "Forbidden",
+            "a websocket without a token is only for pages of this server: see Origin",
+        ));
+    }
     let protocol = match protocols.as_slice() {
         [] => None,
         [one] => HeaderValue::from_str(one).ok(),
@@ -219,6 +230,7 @@ mod tests {
             ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
             ("sec-websocket-version", "13"),
             ("origin", "https://a"),
+            ("host", "A"),
         ];
         let check = |change: &[(&'static str, &'static str)], expected: Result<Option<&str>, u16>| {
             let mut headers = HeaderMap::new();
@@ -239,5 +251,10 @@ mod tests {
         check(&[("sec-websocket-key", "")], Err(400));
         check(&[("sec-websocket-version", "8")], Err(400));
         check(&[("origin", "")], Err(403));
+        // Without a token, only who comes from the server itself.
+        check(&[("origin", "https://elsewhere")], Err(403));
+        check(&[("origin", "https://elsewhere"), ("authorization", "Bearer x")], Ok(None));
+        check(&[("origin", "https://elsewhere"), ("sec-websocket-protocol", token)], Ok(Some("binary.k8s.io")));
+        check(&[("origin", "null"), ("host", "")], Err(403));
     }
 }

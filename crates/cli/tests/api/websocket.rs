@@ -102,6 +102,13 @@ async fn a_refusal_is_an_answer_of_http() {
     check(&watched, &[token], 403).await;
     check(&watched, &[origin, ("Sec-WebSocket-Protocol", "a.k8s.io"), token], 400).await;
     check("/api/v1/namespaces/default/nothings?watch=1", &[origin, token], 404).await;
+    // A page of somebody else, in the browser of whoever may: what it may read without a token is nothing.
+    let admin = place.client(Protocol::Http2);
+    let everybody = json!({"metadata": {"name": "everybody"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+        "name": "view"}, "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "system:anonymous"}]});
+    admin.post("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &everybody).await.unwrap().expect(201);
+    check(&watched, &[("Origin", "https://elsewhere.example.com")], 403).await;
+    ask(&place, &watched, &[origin]).await.unwrap();
     server.assert_no_panic();
     server.stop().await;
 }
