@@ -108,7 +108,7 @@ impl Reconciler for Controller {
 impl Controller {
     async fn attend(&self, name: &str) -> Result<Reconciled, Status> {
         if name == EVERYTHING {
-            let all = self.catalogue.definitions();
+            let all = self.catalogue.definitions(None);
             services::register(&self.actor, &all, None).await?;
             for definition in all {
                 let _ = self.inspector.send(definition.name.clone());
@@ -146,8 +146,7 @@ impl Controller {
     async fn settle(&self, home: &Served, mut found: Object) -> Result<Reconciled, Status> {
         let (before, now) = (found.get("status").cloned(), time::now());
         let group = Definition::read(&found).group;
-        let all = self.catalogue.definitions();
-        let in_use = InUse::of(all.iter().filter(|other| other.group == group).map(Arc::as_ref));
+        let in_use = InUse::of(self.catalogue.definitions(Some(&group)).iter().map(Arc::as_ref));
         plan::install(&mut found, &in_use, &now);
         let definition = Definition::read(&found);
         let changed = definition.established && self.catalogue.serve(definition).await?;
@@ -166,15 +165,14 @@ impl Controller {
     /// Brings the APIServices of a definition's group up to date.
     async fn register(&self, name: &str) -> Result<(), Status> {
         let Some((_, group)) = name.split_once('.') else { return Ok(()) };
-        services::register(&self.actor, &self.catalogue.definitions(), Some(group)).await
+        services::register(&self.actor, &self.catalogue.definitions(Some(group)), Some(group)).await
     }
 
     /// Definitions that wait for names look again when somebody of their group may have let go of some.
     fn look_at_rivals(&self, name: &str) {
         let Some((_, group)) = name.split_once('.') else { return };
-        let waits =
-            |other: &Arc<Definition>| other.group == group && other.name != name && other.names != other.accepted;
-        let rivals = self.catalogue.definitions().into_iter().filter(waits);
+        let waits = |other: &Arc<Definition>| other.name != name && other.names != other.accepted;
+        let rivals = self.catalogue.definitions(Some(group)).into_iter().filter(waits);
         self.queue.extend(rivals.map(|rival| rival.name.clone()));
     }
 

@@ -3,6 +3,8 @@
 //! Reading never fails: what is missing or of a wrong type is read as absent, as the definition was decoded and judged before.
 //! Author's schemas are kept as text, as most of them are never used between two changes, and a tree of one takes ten times the room.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use pawl_meta::by_priority;
@@ -112,13 +114,13 @@ pub struct Service {
     pub port: i64,
 }
 
-/// A schema as its author wrote it, as text.
+/// A schema as its author wrote it, as text that everyone shares.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AuthorSchema(Box<str>);
+pub struct AuthorSchema(Arc<str>);
 
 impl AuthorSchema {
     fn of(schema: &Value) -> Self {
-        Self(schema.to_string().into_boxed_str())
+        Self(schema.to_string().into())
     }
 
     pub fn text(&self) -> &str {

@@ -4,10 +4,9 @@
 //! resources it is about: a hash over these changes whenever the document does.
 
 use std::collections::HashMap;
-use std::io::Write;
-use std::sync::OnceLock;
+use std::hash::{Hash, Hasher};
 
-use pawl_kinds::{Kinds, Resource};
+use pawl_kinds::Resource;
 use pawl_schema::{TypeKind, TypeRef};
 use sha2::{Digest, Sha512};
 
@@ -15,18 +14,31 @@ use crate::{Source, hexadecimal, names, table};
 
 /// What the documents of one table have in common.
 pub(crate) struct Fingerprint {
-    common: Sha512,
+    common: Feed,
+}
+
+/// What is hashed goes into the digest as it is.
+#[derive(Clone)]
+struct Feed(Sha512);
+
+impl Hasher for Feed {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Nobody asks for it: the digest is longer.
+    fn finish(&self) -> u64 {
+        0
+    }
 }
 
 impl Fingerprint {
     pub fn new(source: Source, resources: &[&Resource]) -> Self {
-        let mut common = Sha512::new();
-        common.update(env!("CARGO_PKG_VERSION"));
-        common.update(builtin_types(source.builtin));
-        feed(&mut common, source.without);
+        let mut common = Feed(Sha512::new());
+        (env!("CARGO_PKG_VERSION"), source.builtin.text_of_types(), source.without).hash(&mut common);
         for version in table::groups(resources).iter().flat_map(|g| &g.versions) {
             if version.is_builtin() {
-                feed(&mut common, (version.group, version.name));
+                (version.group, version.name).hash(&mut common);
             }
         }
         Self { common }
@@ -35,19 +47,19 @@ impl Fingerprint {
     /// The hash of one document.
     pub fn of(&self, resources: &[&Resource], key: &str) -> String {
         let mut hash = self.common.clone();
-        feed(&mut hash, key);
+        key.hash(&mut hash);
         let (group, version) = named(key);
         for resource in resources {
             if resource.facts.group == group && resource.facts.version == version {
-                feed(&mut hash, &resource.facts);
+                resource.facts.hash(&mut hash);
                 if let Some(published) = resource.behaviour.published() {
-                    feed(&mut hash, published.source());
+                    published.source().hash(&mut hash);
                 } else if names::is_custom(resource) {
                     Walk { hash: &mut hash, seen: HashMap::new() }.below(resource.object_type().as_ref());
                 }
             }
         }
-        hexadecimal(&hash.finalize())
+        hexadecimal(&hash.0.finalize())
     }
 }
 
@@ -59,25 +71,9 @@ fn named(key: &str) -> (&str, &str) {
     }
 }
 
-/// The hash of every built-in type, taken once.
-fn builtin_types(builtin: &'static Kinds) -> &'static [u8] {
-    static HASH: OnceLock<Vec<u8>> = OnceLock::new();
-    HASH.get_or_init(|| {
-        let mut types: Vec<(&str, TypeRef<'_>)> = builtin.schema().types().collect();
-        types.sort_unstable_by_key(|(name, _)| *name);
-        let mut hash = Sha512::new();
-        let mut walk = Walk { hash: &mut hash, seen: HashMap::new() };
-        for (name, of) in types {
-            feed(walk.hash, name);
-            walk.below(of);
-        }
-        hash.finalize().to_vec()
-    })
-}
-
 /// Feeds everything below a type to a hash, each type once.
 struct Walk<'h, 's> {
-    hash: &'h mut Sha512,
+    hash: &'h mut Feed,
     /// Which was the how many-eth.
     seen: HashMap<TypeRef<'s>, usize>,
 }
@@ -86,7 +82,7 @@ impl<'s> Walk<'_, 's> {
     fn below(&mut self, of: TypeRef<'s>) {
         let count = self.seen.len();
         let number = *self.seen.entry(of).or_insert(count);
-        feed(self.hash, number);
+        number.hash(self.hash);
         if number < count {
             return;
         }
@@ -110,7 +106,7 @@ impl<'s> Walk<'_, 's> {
     }
 }
 
-fn feed(hash: &mut Sha512, value: impl std::fmt::Debug) {
-    // A hash takes whatever it is given.
-    write!(hash, "{value:?};").ok();
+/// What has no hash of its own is fed as it is shown.
+fn feed(hash: &mut Feed, value: impl std::fmt::Debug) {
+    format!("{value:?}").hash(hash);
 }

@@ -73,6 +73,11 @@ impl Kinds {
         self.schema
     }
 
+    /// What the schema was read from.
+    pub fn text_of_types(&self) -> &'static str {
+        &facts::text().types
+    }
+
     /// The type of that name: also of bodies and answers that are no objects of resources.
     pub fn named(&self, type_name: &str) -> Option<TypeRef<'static>> {
         self.schema.named(type_name)

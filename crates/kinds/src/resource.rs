@@ -19,7 +19,7 @@ pub struct Resource {
 }
 
 /// Objects that cannot be stored, though nothing is wrong with them.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Hash, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Refused {
     /// The field that they have.
@@ -28,7 +28,7 @@ pub struct Refused {
 }
 
 /// What is said of a resource: plain data, whoever says it.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Hash, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResourceFacts {
     pub group: String,
@@ -127,7 +127,7 @@ pub struct ResourceFacts {
 }
 
 /// Whose change counts up `metadata.generation`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Hash, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "Vec<String>")]
 pub enum Generation {
     /// Objects have no generation.
@@ -161,7 +161,7 @@ impl Generation {
 }
 
 /// Where `/scale` finds its numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Hash, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScalePaths {
     pub spec_replicas: String,
@@ -178,7 +178,7 @@ impl Default for ScalePaths {
     }
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Hash, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Subresource {
     pub name: String,
@@ -198,7 +198,7 @@ pub struct Subresource {
     pub owns: Option<Vec<String>>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Hash, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NameRule {
     #[default]

@@ -228,7 +228,9 @@ impl Pipeline<'_> {
         }
         if self.cx.dry_run {
             let said = new.resource_version().parse().unwrap_or(0);
-            return Ok(Attempt::Done(Arc::new(served.stored.entry(key, said, value))));
+            let entry = Arc::new(served.stored.entry(key, said, value));
+            served.note(&entry, new, mark);
+            return Ok(Attempt::Done(entry));
         }
         let Some(_open) = served.stored.door.enter().await else { return Err(closed(served)) };
         let put = Put { value: value.clone(), ttl: registry.ttl(served) };
@@ -265,7 +267,9 @@ impl Pipeline<'_> {
         }
         let at = |revision, value| Arc::new(served.stored.entry(key, revision, value));
         if self.cx.dry_run {
-            return Ok(Attempt::Done(at(entry.revision, value)));
+            let entry = at(entry.revision, value);
+            served.note(&entry, new, mark);
+            return Ok(Attempt::Done(entry));
         }
         let put = (!gone).then(|| Put { value: value.clone(), ttl: registry.ttl(served) });
         let conditions = Conditions { expect: Expect::Revision(entry.revision), guards: self.guards.to_vec() };

@@ -49,7 +49,11 @@ impl FromTable {
         }
         let bytes = build(&resources(&table))?;
         let blob = Blob { etag: pawl_discovery::etag(&bytes), bytes: bytes.into() };
-        self.lock().blobs.insert(key.to_owned(), blob.clone());
+        let mut kept = self.lock();
+        // What was built from a table that has changed meanwhile is answered to who asked before, and to nobody after.
+        if kept.table.as_ref().is_some_and(|t| Arc::ptr_eq(t, &table)) {
+            kept.blobs.insert(key.to_owned(), blob.clone());
+        }
         Some(blob)
     }
 

@@ -19,6 +19,9 @@ const MAX_NESTED: u32 = 250;
 /// The most memory that a compiled expression may take.
 const MAX_SIZE: usize = 16 << 20;
 
+/// So long an expression may be without any doubt about its size.
+const SHORT: usize = 100;
+
 /// Compiles an expression as Go would read it.
 pub fn compile(pattern: &str) -> Result<Regex, String> {
     let translated = translate(pattern)?;
@@ -29,6 +32,14 @@ pub fn compile(pattern: &str) -> Result<Regex, String> {
         // Everything else was looked at when it was read.
         _ => invalid("expression nests too deeply", pattern),
     })
+}
+
+/// Whether an expression can be compiled, and else why not. What is short and counts nothing cannot be too large, and is only read.
+pub fn check(pattern: &str) -> Result<(), String> {
+    if pattern.len() <= SHORT && !pattern.contains('{') {
+        return translate(pattern).map(drop);
+    }
+    compile(pattern).map(drop)
 }
 
 /// The same expression in the syntax of the `regex` crate.

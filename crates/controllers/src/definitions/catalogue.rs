@@ -9,7 +9,7 @@ use pawl_custom::{Definition, Family, InUse, Refused, Settings, Survey, plan, va
 use pawl_kinds::Resource;
 use pawl_meta::object::{Meta, Object};
 use pawl_meta::{Status, time};
-use pawl_registry::{Registry, Served};
+use pawl_registry::{CacheEntry, Registry, Served};
 use serde_json::{Value, json};
 
 use crate::actor::object;
@@ -148,16 +148,20 @@ impl Catalogue {
         self.registry.table().preferred(pawl_custom::GROUP, pawl_custom::PLURAL).cloned()
     }
 
-    /// Every definition that is stored, without its schemas.
-    pub(super) fn definitions(&self) -> Vec<Arc<Definition>> {
+    /// Every definition that is stored, or those of a group, without their schemas.
+    pub(super) fn definitions(&self, group: Option<&str>) -> Vec<Arc<Definition>> {
         let Some(home) = self.home() else { return Vec::new() };
         let objects = home.stored.cache.objects();
         let mut read = self.read.lock().unwrap_or_else(|e| e.into_inner());
         if read.len() > objects.len() {
             read.retain(|name, _| objects.contains_key(name));
         }
-        let mut all = Vec::with_capacity(objects.len());
-        for entry in objects.values() {
+        // A definition's name is the plural, a dot and the group.
+        let wanted = |entry: &&Arc<CacheEntry>| {
+            group.is_none_or(|group| entry.name().split_once('.').is_some_and(|(_, of)| of == group))
+        };
+        let mut all = Vec::new();
+        for entry in objects.values().filter(wanted) {
             let known = read.get(&entry.key).filter(|(revision, _)| *revision == entry.revision);
             let found = match known {
                 Some((_, known)) => Arc::clone(known),

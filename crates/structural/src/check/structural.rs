@@ -171,7 +171,7 @@ fn composition(schema: &Props, skip_any: bool, skip_any_of_first: bool, path: &F
         composed(not, false, &path.child("not"), errors);
     }
     if !schema.pattern.is_empty()
-        && let Err(why) = regex::compile(&schema.pattern)
+        && let Err(why) = regex::check(&schema.pattern)
     {
         let detail = format!("must be a valid regular expression, but isn't: {why}");
         errors.invalid(&path.child("pattern"), &*schema.pattern, detail);

@@ -1,6 +1,6 @@
 //! What Go says to these expressions, and what it finds with them.
 
-use super::compile;
+use super::{check, compile};
 
 #[test]
 fn good_expressions_are_read() {
@@ -269,5 +269,65 @@ fn classes_have_the_members_that_go_gives_them() {
         ("^a{01}$", "a{01}", true),
     ] {
         assert_eq!(compile(pattern).unwrap().is_match(text), fits, "{pattern} {text}");
+    }
+}
+
+proptest::proptest! {
+    /// What is only read could be compiled, and what is refused is refused in the same words.
+    #[test]
+    fn what_passes_can_be_compiled(pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..40)) {
+        let pattern = pieces.concat();
+        proptest::prop_assert_eq!(check(&pattern), compile(&pattern).map(drop));
+    }
+}
+
+const PIECES: &[&str] = &[
+    "a",
+    "z",
+    "é",
+    "(",
+    ")",
+    "(?:",
+    "(?i)",
+    "(?P<n>",
+    "(?s-m:",
+    "[",
+    "]",
+    "[^",
+    "-",
+    "^",
+    "$",
+    "|",
+    "*",
+    "+",
+    "?",
+    "??",
+    ".",
+    "\\",
+    "\\d",
+    "\\W",
+    "\\pL",
+    "\\PL",
+    "\\p{Greek}",
+    "\\b",
+    "\\A",
+    "\\z",
+    "\\Q",
+    "\\E",
+    "\\x41",
+    "\\101",
+    "[[:alpha:]]",
+    "[a-z]",
+    "{",
+    "}",
+    "{2}",
+    "{1,3}",
+];
+
+#[test]
+fn the_largest_that_are_only_read_can_be_compiled() {
+    for piece in ["\\pL", "\\PL", "(?i)\\pL", ".", "[^a]", "(\\pL*)*", "(", "\\W"] {
+        let pattern = piece.repeat(super::SHORT / piece.len());
+        assert_eq!(check(&pattern), compile(&pattern).map(drop), "{piece}");
     }
 }
