@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pawl_meta::object::Object;
-use pawl_meta::{Status, read};
+use pawl_meta::{GroupResource, Status, read};
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::der_parser::asn1_rs::{Any, Tag};
 use x509_parser::pem::Pem;
@@ -20,6 +20,10 @@ pub struct CertificateSubjectRestriction;
 impl Plugin for CertificateSubjectRestriction {
     fn name(&self) -> &'static str {
         "CertificateSubjectRestriction"
+    }
+
+    fn looks_at_others(&self, _resource: &GroupResource) -> bool {
+        false
     }
 
     fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> AdmissionVerdict<'a> {

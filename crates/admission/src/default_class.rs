@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use pawl_meta::object::{Meta, Object};
-use pawl_meta::read;
+use pawl_meta::{GroupResource, read};
 use serde_json::json;
 
 use crate::{AdmissionVerdict, Attributes, Objects, Operation, Plugin};
@@ -66,6 +66,10 @@ impl DefaultClass {
 impl Plugin for DefaultClass {
     fn name(&self) -> &'static str {
         self.plugin
+    }
+
+    fn looks_at_others(&self, resource: &GroupResource) -> bool {
+        (resource.group.as_str(), resource.resource.as_str()) == self.of
     }
 
     fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> AdmissionVerdict<'a> {

@@ -1,7 +1,7 @@
 //! A pod stays for a while on a node that is not ready or not reached, unless it says itself what it tolerates.
 
 use pawl_meta::object::Object;
-use pawl_meta::read;
+use pawl_meta::{GroupResource, read};
 use serde_json::json;
 
 use crate::{AdmissionVerdict, Attributes, Plugin};
@@ -34,6 +34,10 @@ impl DefaultTolerationSeconds {
 impl Plugin for DefaultTolerationSeconds {
     fn name(&self) -> &'static str {
         "DefaultTolerationSeconds"
+    }
+
+    fn looks_at_others(&self, _resource: &GroupResource) -> bool {
+        false
     }
 
     fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> AdmissionVerdict<'a> {

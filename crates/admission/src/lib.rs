@@ -140,6 +140,12 @@ pub type AdmissionVerdict<'a> = BoxFuture<'a, Result<(), Status>>;
 pub trait Plugin: Send + Sync {
     fn name(&self) -> &'static str;
 
+    /// Whether what it says of a new object depends on other objects, or on rights, and these must not be a moment old. The
+    /// namespace is no such object: it is looked after when an object is written.
+    fn looks_at_others(&self, _resource: &GroupResource) -> bool {
+        true
+    }
+
     /// May change the new object. Not called for deletions.
     fn mutate<'a>(&'a self, _attributes: &'a Attributes<'a>, _object: &'a mut Object) -> AdmissionVerdict<'a> {
         Box::pin(async { Ok(()) })
@@ -166,6 +172,11 @@ impl Chain {
     pub fn with(mut self, plugin: Arc<dyn Plugin>) -> Self {
         self.plugins.push(plugin);
         self
+    }
+
+    /// Whether a plugin looks at more than a new object of a resource and its namespace.
+    pub fn looks_at_others(&self, resource: &GroupResource) -> bool {
+        self.plugins.iter().any(|plugin| plugin.looks_at_others(resource))
     }
 
     /// The names of the plugins, in the order in which they run.

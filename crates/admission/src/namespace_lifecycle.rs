@@ -19,6 +19,10 @@ impl Plugin for NamespaceLifecycle {
         "NamespaceLifecycle"
     }
 
+    fn looks_at_others(&self, _resource: &GroupResource) -> bool {
+        false
+    }
+
     fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> AdmissionVerdict<'a> {
         Box::pin(check_create(attributes, object))
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use pawl_auth::modes::Chain;
 use pawl_auth::rbac::escalation;
+use pawl_meta::GroupResource;
 use pawl_meta::object::Object;
 use serde_json::Value;
 
@@ -22,6 +23,10 @@ pub struct NoEscalation {
 impl Plugin for NoEscalation {
     fn name(&self) -> &'static str {
         "NoEscalation"
+    }
+
+    fn looks_at_others(&self, resource: &GroupResource) -> bool {
+        resource.group == GROUP
     }
 
     fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> AdmissionVerdict<'a> {

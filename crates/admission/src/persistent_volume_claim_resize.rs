@@ -2,7 +2,7 @@
 
 use pawl_meta::object::{Meta, Object, at};
 use pawl_meta::quantity::Quantity;
-use pawl_meta::{Status, read};
+use pawl_meta::{GroupResource, Status, read};
 use serde_json::Value;
 
 use crate::{AdmissionVerdict, Attributes, DEFAULT_STORAGE_CLASS, Objects, Operation, Plugin};
@@ -12,6 +12,10 @@ pub struct PersistentVolumeClaimResize;
 impl Plugin for PersistentVolumeClaimResize {
     fn name(&self) -> &'static str {
         "PersistentVolumeClaimResize"
+    }
+
+    fn looks_at_others(&self, _resource: &GroupResource) -> bool {
+        false
     }
 
     fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> AdmissionVerdict<'a> {

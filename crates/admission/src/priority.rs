@@ -3,7 +3,7 @@
 //! Which names and values a priority class may have is a rule of its kind, not of this plugin.
 
 use pawl_meta::object::{Meta, Object};
-use pawl_meta::{Status, read};
+use pawl_meta::{GroupResource, Status, read};
 use serde_json::{Value, json};
 
 use crate::{AdmissionVerdict, Attributes, Objects, Operation, Plugin};
@@ -16,6 +16,10 @@ pub struct Priority;
 impl Plugin for Priority {
     fn name(&self) -> &'static str {
         "Priority"
+    }
+
+    fn looks_at_others(&self, resource: &GroupResource) -> bool {
+        matches!((resource.group.as_str(), resource.resource.as_str()), ("", "pods") | (GROUP, CLASSES))
     }
 
     fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> AdmissionVerdict<'a> {

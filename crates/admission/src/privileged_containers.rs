@@ -2,7 +2,7 @@
 //! ask for one.
 
 use pawl_meta::object::{Meta, Object, at};
-use pawl_meta::{Errors, FieldPath, GroupKind, Status, read};
+use pawl_meta::{Errors, FieldPath, GroupKind, GroupResource, Status, read};
 use serde_json::Value;
 
 use crate::{AdmissionVerdict, Attributes, Plugin};
@@ -13,6 +13,10 @@ pub struct NoPrivilegedContainers;
 impl Plugin for NoPrivilegedContainers {
     fn name(&self) -> &'static str {
         "NoPrivilegedContainers"
+    }
+
+    fn looks_at_others(&self, _resource: &GroupResource) -> bool {
+        false
     }
 
     fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> AdmissionVerdict<'a> {

@@ -4,7 +4,7 @@ mod tolerations;
 
 use pawl_meta::object::Object;
 use pawl_meta::quantity::Quantity;
-use pawl_meta::{Status, go, read};
+use pawl_meta::{GroupResource, Status, go, read};
 use serde_json::{Map, Value};
 
 use crate::{AdmissionVerdict, Attributes, Operation, Plugin};
@@ -16,6 +16,10 @@ pub struct RuntimeClass;
 impl Plugin for RuntimeClass {
     fn name(&self) -> &'static str {
         "RuntimeClass"
+    }
+
+    fn looks_at_others(&self, resource: &GroupResource) -> bool {
+        (resource.group.as_str(), resource.resource.as_str()) == ("", "pods")
     }
 
     fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> AdmissionVerdict<'a> {

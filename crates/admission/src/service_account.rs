@@ -27,6 +27,10 @@ impl Plugin for ServiceAccount {
         "ServiceAccount"
     }
 
+    fn looks_at_others(&self, resource: &GroupResource) -> bool {
+        (resource.group.as_str(), resource.resource.as_str()) == ("", "pods")
+    }
+
     fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> AdmissionVerdict<'a> {
         Box::pin(async move {
             if attributes.operation != Operation::Create || !attributes.is("", "pods") {

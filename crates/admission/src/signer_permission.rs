@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pawl_auth::{Attributes as Asked, Authorizer};
 use pawl_meta::object::{Object, at};
-use pawl_meta::{Status, go, read};
+use pawl_meta::{GroupResource, Status, go, read};
 use serde_json::Value;
 
 use crate::{AdmissionVerdict, Attributes, Operation, Plugin};
@@ -77,6 +77,10 @@ impl SignerPermission {
 impl Plugin for SignerPermission {
     fn name(&self) -> &'static str {
         self.step.plugin
+    }
+
+    fn looks_at_others(&self, resource: &GroupResource) -> bool {
+        resource.group == GROUP
     }
 
     fn validate<'a>(&'a self, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> AdmissionVerdict<'a> {

@@ -1,7 +1,7 @@
 //! Volumes, claims and volume attributes classes get the finalizer that keeps them while they are in use.
 
 use pawl_meta::object::{Meta, Object, metadata_mut};
-use pawl_meta::read;
+use pawl_meta::{GroupResource, read};
 use serde_json::json;
 
 use crate::{AdmissionVerdict, Attributes, Operation, Plugin};
@@ -17,6 +17,10 @@ pub struct StorageObjectInUseProtection;
 impl Plugin for StorageObjectInUseProtection {
     fn name(&self) -> &'static str {
         "StorageObjectInUseProtection"
+    }
+
+    fn looks_at_others(&self, _resource: &GroupResource) -> bool {
+        false
     }
 
     fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> AdmissionVerdict<'a> {

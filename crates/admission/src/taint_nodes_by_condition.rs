@@ -1,7 +1,7 @@
 //! A new node is not ready until somebody says so.
 
 use pawl_meta::object::Object;
-use pawl_meta::read;
+use pawl_meta::{GroupResource, read};
 use serde_json::json;
 
 use crate::{AdmissionVerdict, Attributes, Operation, Plugin};
@@ -14,6 +14,10 @@ pub struct TaintNodesByCondition;
 impl Plugin for TaintNodesByCondition {
     fn name(&self) -> &'static str {
         "TaintNodesByCondition"
+    }
+
+    fn looks_at_others(&self, _resource: &GroupResource) -> bool {
+        false
     }
 
     fn mutate<'a>(&'a self, attributes: &'a Attributes<'a>, object: &'a mut Object) -> AdmissionVerdict<'a> {

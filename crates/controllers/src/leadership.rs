@@ -143,7 +143,7 @@ impl Candidate {
         let table = self.registry.table();
         let leases = table.preferred("coordination.k8s.io", "leases").ok_or_else(Status::no_such_resource)?;
         let lease = leases.stored.full_key(&leases.stored.key(NAMESPACE, NAME));
-        let won = Guard { prefix: lease.into(), through: since };
+        let won = Guard::Unwritten { prefix: lease.into(), through: since };
         self.registry.storage().raise_fence(FENCE, &self.identity, won).await
     }
 

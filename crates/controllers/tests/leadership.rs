@@ -26,7 +26,7 @@ impl Witness for Codes {
 }
 
 fn always() -> Guard {
-    Guard { prefix: "/registry/nothing".into(), through: 0 }
+    Guard::Unwritten { prefix: "/registry/nothing".into(), through: 0 }
 }
 
 async fn create_behind(world: &World, fence: &Guard, name: &str) -> Result<(), Status> {
@@ -75,7 +75,7 @@ async fn a_fence_is_raised_only_while_its_condition_holds() {
     let world = World::new().await;
     let storage = world.registry.storage();
     let through = storage.catch_up().await.unwrap();
-    let condition = Guard { prefix: "/registry/configmaps/n/".into(), through };
+    let condition = Guard::Unwritten { prefix: "/registry/configmaps/n/".into(), through };
     let fence = storage.raise_fence(KEY, "one", condition.clone()).await.unwrap().unwrap();
     create_behind(&world, &fence, "a").await.unwrap();
     assert_eq!(storage.raise_fence(KEY, "two", condition).await.unwrap(), None);

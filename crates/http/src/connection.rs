@@ -9,6 +9,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use pawl_auth::authn::PeerCertificates;
+use pawl_gathering::Gathering;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
@@ -16,6 +17,7 @@ use tokio_rustls::rustls::ServerConfig;
 
 use crate::api::{Api, Peer};
 use crate::body::Sending;
+use crate::records::Records;
 use crate::shares::{Held, Pool};
 use crate::watchman::{Patience, Watchman};
 use crate::websocket::Session;
@@ -168,7 +170,9 @@ async fn connection(shared: &Shared, tls: TlsAcceptor, stream: TcpStream, addres
             Ok::<_, Infallible>(Sending::of(response, open))
         })
     });
-    let connection = shared.builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+    let is_shared = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    let stream = TokioIo::new(Gathering::new(Records(stream), is_shared));
+    let connection = shared.builder.serve_connection_with_upgrades(stream, service);
     tokio::pin!(connection);
     let result = tokio::select! {
         result = connection.as_mut() => result,

@@ -8,6 +8,7 @@ mod api;
 mod audit;
 mod connection;
 mod query;
+mod records;
 mod request;
 mod request_log;
 mod shares;

@@ -394,11 +394,7 @@ impl Batch {
         revision: Revision,
         time: u64,
     ) -> std::result::Result<(Event, Option<StoredValue>), Conflict> {
-        let pending = self.touched.get(&write.key).and_then(|place| self.pending.get(*place));
-        let current = match pending {
-            Some(pending) => pending.entry.as_ref(),
-            None => state.index.get(&write.key),
-        };
+        let (is_pending, current) = self.held(state, &write.key);
         let previous = current.map(|entry| entry.key_value(&write.key));
         let holds = match (write.expect, current, &write.change) {
             (Expect::Absent, None, Change::Put { .. }) => true,
@@ -406,12 +402,21 @@ impl Batch {
             _ => false,
         };
         if !holds {
-            return Err(Conflict { current: previous, durable: pending.is_none() });
+            return Err(Conflict { current: previous, durable: !is_pending });
         }
         for guard in &write.guards {
-            let passed = state.passed_by(guard, |key| !self.touched.contains_key(key));
-            if passed || self.passes(guard) {
-                return Err(Conflict { current: previous, durable: passed && pending.is_none() });
+            let (durable, passed) = match guard {
+                Guard::Unwritten { prefix, through } => {
+                    let passed = state.passed_by(prefix, *through, |key| !self.touched.contains_key(key));
+                    (passed, passed || self.passes(prefix, *through))
+                }
+                Guard::Same { key, revision } => {
+                    let (pending, held) = self.held(state, key);
+                    (!pending, held.is_none_or(|held| held.mod_revision != *revision))
+                }
+            };
+            if passed {
+                return Err(Conflict { current: previous, durable: durable && !is_pending });
             }
         }
         let entry = match &write.change {
@@ -428,10 +433,18 @@ impl Batch {
         Ok((Event { revision, key: Bytes::copy_from_slice(&write.key), value, previous }, entry))
     }
 
+    /// What a key holds after the writes of this batch, and whether it is one of them that says so.
+    fn held<'s>(&'s self, state: &'s StoreState, key: &Bytes) -> (bool, Option<&'s StoredValue>) {
+        match self.touched.get(key).and_then(|place| self.pending.get(*place)) {
+            Some(pending) => (true, pending.entry.as_ref()),
+            None => (false, state.index.get(key)),
+        }
+    }
+
     /// Whether a write of this batch is newer than a guard allows, and there after all of them.
-    fn passes(&self, guard: &Guard) -> bool {
+    fn passes(&self, prefix: &Bytes, through: Revision) -> bool {
         let last = |(key, place): (&Bytes, &usize)| Some((key.clone(), self.pending.get(*place)?));
-        let mut writes = self.touched.iter().filter(|(key, _)| key.starts_with(&guard.prefix)).filter_map(last);
-        writes.any(|(_, pending)| pending.entry.is_some() && pending.event.revision > guard.through)
+        let mut writes = self.touched.iter().filter(|(key, _)| key.starts_with(prefix)).filter_map(last);
+        writes.any(|(_, pending)| pending.entry.is_some() && pending.event.revision > through)
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use imbl::OrdMap;
-use pawl_kv::{Change, Error, Event, Guard, KeyValue, RangeRequest, Revision};
+use pawl_kv::{Change, Error, Event, KeyValue, RangeRequest, Revision};
 
 /// What the index holds for a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,21 +100,21 @@ impl StoreState {
 
     /// Whether a key of a guard is newer than it allows; only those that count are looked at. The window tells that from the
     /// few events since, however many keys there are; where it does not reach back so far, each key does.
-    pub fn passed_by(&self, guard: &Guard, counts: impl Fn(&Bytes) -> bool) -> bool {
-        let is_newer = |key: &Bytes, entry: &StoredValue| entry.mod_revision > guard.through && counts(key);
-        if guard.through >= self.revision {
+    pub fn passed_by(&self, prefix: &Bytes, through: Revision, counts: impl Fn(&Bytes) -> bool) -> bool {
+        let is_newer = |key: &Bytes, entry: &StoredValue| entry.mod_revision > through && counts(key);
+        if through >= self.revision {
             return false;
         }
-        match self.window.since(guard.through + 1) {
+        match self.window.since(through + 1) {
             Some(batches) => batches
                 .iter()
                 .flat_map(|batch| batch.iter())
-                .filter(|event| event.revision > guard.through && event.key.starts_with(&guard.prefix))
+                .filter(|event| event.revision > through && event.key.starts_with(prefix))
                 .any(|event| self.index.get(&event.key).is_some_and(|entry| is_newer(&event.key, entry))),
             None => self
                 .index
-                .range(guard.prefix.clone()..)
-                .take_while(|(key, _)| key.starts_with(&guard.prefix))
+                .range(prefix.clone()..)
+                .take_while(|(key, _)| key.starts_with(prefix))
                 .any(|(key, entry)| is_newer(key, entry)),
         }
     }

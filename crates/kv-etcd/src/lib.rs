@@ -329,11 +329,16 @@ fn transaction(names: &Names, write: &Write, lease: i64) -> TxnRequest {
     TxnRequest { compare, success: step(change), failure: step(look) }
 }
 
-/// Every key of the range was written before that; none is as good as all.
 fn guarded(names: &Names, guard: &Guard) -> Compare {
-    let (key, range_end) = names.prefix(&guard.prefix);
-    let than = Some(Than::Mod(signed(guard.through).saturating_add(1)));
-    Compare { result: Relation::Less.into(), target: Target::Mod.into(), key, than, range_end }
+    let (relation, revision, (key, range_end)) = match guard {
+        // Every key of the range was written before that; none is as good as all.
+        Guard::Unwritten { prefix, through } => {
+            (Relation::Less, signed(*through).saturating_add(1), names.prefix(prefix))
+        }
+        // A key that is not there is of revision 0, which no key is of.
+        Guard::Same { key, revision } => (Relation::Equal, signed(*revision).max(1), (names.there(key), Bytes::new())),
+    };
+    Compare { result: relation.into(), target: Target::Mod.into(), key, than: Some(Than::Mod(revision)), range_end }
 }
 
 fn key_value(names: &Names, kv: messages::KeyValue) -> KeyValue {

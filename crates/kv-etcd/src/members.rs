@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use futures::Stream;
+use futures::Stream as Questions;
 use http::Uri;
 use http::uri::PathAndQuery;
 use hyper_util::rt::TokioIo;
+use pawl_gathering::Gathering;
+use tokio::io::BufWriter;
 use tonic::client::Grpc;
 use tonic::metadata::MetadataValue;
 use tonic::transport::{Channel, Endpoint};
@@ -19,11 +21,13 @@ use tonic_prost::ProstCodec;
 
 use crate::faults;
 use crate::messages::Answer;
-use crate::tls::{Files, Place};
+use crate::tls::{Files, Place, Stream};
 
 /// A connection that says nothing is asked whether it is there; etcd takes offence at more than one question in 5 s.
 const KEEP_ALIVE: Duration = Duration::from_secs(6);
 const KEEP_ALIVE_PATIENCE: Duration = Duration::from_secs(3);
+/// How much is sent together at most.
+const TOGETHER: usize = 64 * 1024;
 
 pub struct Members {
     channels: Vec<Grpc<Channel>>,
@@ -82,7 +86,7 @@ impl Members {
         &self,
         seat: usize,
         method: &'static str,
-        questions: impl Stream<Item = Q> + Send + 'static,
+        questions: impl Questions<Item = Q> + Send + 'static,
         patience: Duration,
     ) -> Result<Streaming<A>, Status>
     where
@@ -141,13 +145,18 @@ fn asking<T>(message: T) -> Request<T> {
     request
 }
 
+/// What is asked at the same time is sent together.
+fn gathering(stream: Stream) -> TokioIo<Gathering<BufWriter<Stream>>> {
+    TokioIo::new(Gathering::new(BufWriter::with_capacity(TOGETHER, stream), true))
+}
+
 fn channel(place: Place, files: Arc<Files>) -> Grpc<Channel> {
     // TLS is the connector's: to what is above, every connection is plain.
     let host = if place.host.contains(':') { format!("[{}]", place.host) } else { place.host.clone() };
     let uri = Uri::try_from(format!("http://{host}:{}", place.port)).unwrap_or_default();
     let connect = tower::service_fn(move |_: Uri| {
         let (place, files) = (place.clone(), Arc::clone(&files));
-        async move { place.connect(&files).await.map(TokioIo::new) }
+        async move { place.connect(&files).await.map(gathering) }
     });
     let endpoint = Endpoint::from(uri)
         .http2_keep_alive_interval(KEEP_ALIVE)

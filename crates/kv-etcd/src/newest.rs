@@ -10,13 +10,15 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use pawl_kv::{Error, Result, Revision};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
 type Ask = Box<dyn Fn() -> BoxFuture<'static, Result<Revision>> + Send + Sync>;
 
 /// So many who waited for one question are a crowd: the next one does not wait for the answer, but for others to come.
 const CROWD: usize = 8;
-/// How long it waits for them. Each question costs etcd and us the work of some reads.
+/// How many it waits for. Each question costs etcd and us the work of some reads.
+const ENOUGH: usize = 16;
+/// How long it waits for them.
 const GATHERING: Duration = Duration::from_millis(1);
 /// How many questions are under way at most.
 const AT_ONCE: usize = 4;
@@ -25,6 +27,8 @@ pub struct Newest {
     ask: Ask,
     desk: Mutex<Desk>,
     places: Arc<Semaphore>,
+    /// Told when enough wait.
+    enough: Notify,
 }
 
 #[derive(Default)]
@@ -37,7 +41,7 @@ struct Desk {
 
 impl Newest {
     pub fn new(ask: Ask) -> Arc<Self> {
-        Arc::new(Self { ask, desk: Mutex::default(), places: Arc::new(Semaphore::new(AT_ONCE)) })
+        Arc::new(Self { ask, desk: Mutex::default(), places: Arc::new(Semaphore::new(AT_ONCE)), enough: Notify::new() })
     }
 
     pub async fn learn(self: &Arc<Self>) -> Result<Revision> {
@@ -45,6 +49,9 @@ impl Newest {
         let was_open = {
             let mut desk = self.desk();
             desk.waiting.push(tell);
+            if desk.waiting.len() == ENOUGH {
+                self.enough.notify_one();
+            }
             mem::replace(&mut desk.is_open, true)
         };
         if !was_open {
@@ -64,7 +71,7 @@ impl Newest {
             // On its own: a question that ends badly takes only those with it who wait for it.
             let asked = tokio::spawn(Arc::clone(&self).ask_for(waiting, place));
             if is_crowd {
-                tokio::time::sleep(GATHERING).await;
+                let _ = tokio::time::timeout(GATHERING, self.gather()).await;
             } else {
                 let _ = asked.await;
             }
@@ -73,6 +80,13 @@ impl Newest {
                 desk.is_open = false;
                 return;
             }
+        }
+    }
+
+    /// Until enough wait.
+    async fn gather(&self) {
+        while self.desk().waiting.len() < ENOUGH {
+            self.enough.notified().await;
         }
     }
 
@@ -147,6 +161,24 @@ mod tests {
         }
         // Four at once for the first four waves, and one for all others when a place is free.
         assert_eq!((asked.load(Ordering::SeqCst), began.elapsed().as_secs()), (AT_ONCE as u64 + 1, 2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_gathers_waits_for_no_more_than_enough() {
+        let (newest, asked) = numbered(0);
+        let began = tokio::time::Instant::now();
+        let mut all = Vec::new();
+        for wave in 1..=AT_ONCE as u64 {
+            all.extend((0..ENOUGH).map(|_| come(&newest)));
+            while asked.load(Ordering::SeqCst) < wave {
+                tokio::task::yield_now().await;
+            }
+        }
+        assert_eq!(began.elapsed(), Duration::ZERO, "nobody waited for the time to pass");
+        for one in all {
+            one.await.unwrap().unwrap();
+        }
+        assert_eq!(asked.load(Ordering::SeqCst), AT_ONCE as u64);
     }
 
     #[tokio::test(start_paused = true)]

@@ -73,13 +73,18 @@ pub struct Write {
     pub guards: Vec<Guard>,
 }
 
-/// No key that starts with this was written after a revision and is there: neither a new one nor a changed one. Keys that are
-/// gone do not matter.
+/// What must hold of other keys for a write to be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Guard {
-    pub prefix: Bytes,
-    /// The newest write that may be there.
-    pub through: Revision,
+pub enum Guard {
+    /// No key that starts with this was written after a revision and is there: neither a new one nor a changed one. Keys that
+    /// are gone do not matter.
+    Unwritten {
+        prefix: Bytes,
+        /// The newest write that may be there.
+        through: Revision,
+    },
+    /// The key is there, and was last written at exactly this revision.
+    Same { key: Bytes, revision: Revision },
 }
 
 impl Write {

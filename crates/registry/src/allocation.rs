@@ -154,7 +154,7 @@ impl Registry {
         reserved.ports.extend(&plan.ports);
         let prefix = || served.stored.prefix.clone().into();
         let guarded = self.storage().kv().is_shared() && !plan.ports.is_empty();
-        let guard = guarded.then(|| Guard { prefix: prefix(), through });
+        let guard = guarded.then(|| Guard::Unwritten { prefix: prefix(), through });
         Ok(Held { plan, reservations: Some(Arc::clone(&self.reservations.taken)), guard })
     }
 

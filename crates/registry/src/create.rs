@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use pawl_kinds::Generation;
+use pawl_kv::Guard;
 use pawl_meta::object::{Meta, Object, metadata_mut};
 use pawl_meta::{Details, Status, time};
 use pawl_seal::Plain;
@@ -34,8 +36,8 @@ impl CreateRequest {
 /// How often a generated name is made anew before giving up.
 const NAME_ATTEMPTS: usize = 8;
 
-/// How often addresses and ports are given out anew because another server was faster.
-const ALLOCATIONS: usize = 20;
+/// How often it is tried because another server was faster with addresses, ports or a change of the namespace.
+const ATTEMPTS: usize = 20;
 
 impl Registry {
     /// Creates an object. A dry run does everything but the write.
@@ -61,13 +63,15 @@ impl Registry {
             subresource: "",
             tracked,
             replaces: false,
-            guards: &[],
+            guards: Vec::from_iter(self.guard_of_namespace(cx, served, &namespace)),
             patches: false,
             present: None,
             new: object,
         };
-        // What another server has made a moment ago counts: the namespace above all.
-        self.storage().catch_up_with_others().await?;
+        // What another server has made a moment ago counts: the namespace above all. Where that is all, the write looks after it.
+        if pipeline.guards.is_empty() {
+            self.storage().catch_up_with_others().await?;
+        }
         pipeline.receive().await?;
         if !generated {
             return self.finish_create(pipeline).await;
@@ -85,18 +89,52 @@ impl Registry {
         Err(Status::already_exists(&served.group_resource, &base))
     }
 
-    /// Finishes the creation of an object. What it gets (addresses, ports) is given out anew where other servers were faster.
-    async fn finish_create(&self, pipeline: Pipeline<'_>) -> Result<Arc<CacheEntry>, Status> {
-        if !pipeline.served.resource.facts.allocates {
+    /// Finishes the creation of an object. Where other servers were faster, what it gets (addresses, ports) is given out anew,
+    /// and its namespace is looked at again.
+    async fn finish_create(&self, mut pipeline: Pipeline<'_>) -> Result<Arc<CacheEntry>, Status> {
+        let allocates = pipeline.served.resource.facts.allocates;
+        if !allocates && pipeline.guards.is_empty() {
             return made(pipeline.finish().await?);
         }
-        for _ in 0..ALLOCATIONS {
-            match pipeline.clone().finish().await? {
-                Attempt::Done(entry) => return Ok(entry),
-                Attempt::Again(_) => self.storage().catch_up_with_others().await?,
+        for _ in 0..ATTEMPTS {
+            let attempt = if allocates { pipeline.clone().finish().await? } else { pipeline.finish().await? };
+            if let Attempt::Done(entry) = attempt {
+                return Ok(entry);
+            }
+            self.storage().catch_up_with_others().await?;
+            if !pipeline.guards.is_empty() {
+                self.look_again(&mut pipeline).await?;
             }
         }
-        Err(Status::unavailable("others take addresses and ports faster than they can be given out here"))
+        Err(Status::unavailable("others change what this object needs faster than it can be stored"))
+    }
+
+    /// Looks at a namespace that was not the one that it was.
+    async fn look_again(&self, pipeline: &mut Pipeline<'_>) -> Result<(), Status> {
+        let guard = self.guard_of_namespace(pipeline.cx, pipeline.served, pipeline.namespace);
+        if guard.is_none() {
+            // What is wrong with it is admission's to say.
+            pipeline.clone().mutate().await?;
+        }
+        pipeline.guards = Vec::from_iter(guard);
+        Ok(())
+    }
+
+    /// What holds as long as nobody has changed the namespace of a new object, where that is all that others could have changed
+    /// to the worse: it exists, and nothing else is looked at.
+    fn guard_of_namespace(&self, cx: &Context, served: &Served, namespace: &str) -> Option<Guard> {
+        let facts = &served.resource.facts;
+        let needs_more = cx.dry_run || facts.custom || facts.allocates || !facts.namespaced;
+        if needs_more
+            || !self.storage().kv().is_shared()
+            || self.settings.admission.looks_at_others(&served.group_resource)
+        {
+            return None;
+        }
+        let namespaces = &self.find("", "namespaces")?.stored;
+        let found = namespaces.cache.get(namespace)?;
+        let stays = found.readable().is_some_and(|readable| !readable.is_deleting());
+        stays.then(|| Guard::Same { key: Bytes::from(namespaces.full_key(namespace)), revision: found.revision })
     }
 
     /// What was written at a revision: the cache has it already, unless somebody has written again since.

@@ -19,14 +19,18 @@ impl Storage {
         let change = Change::Put { value: Bytes::from(name.to_owned()), ttl: None };
         let write = Write { guards: vec![condition], ..Write::new(key.clone(), expect, change) };
         match self.kv().write(write).await.map_err(|error| store_error(&error))? {
-            Outcome::Applied { revision } => Ok(Some(Guard { prefix: key, through: revision })),
+            Outcome::Applied { revision } => Ok(Some(Guard::Same { key, revision })),
             Outcome::Conflict { .. } => Ok(None),
         }
     }
 
     /// Whether somebody else has raised his fence since.
     pub(crate) async fn has_fallen(&self, fence: &Guard) -> Result<bool, Status> {
-        let held = self.kv().get(fence.prefix.clone()).await.map_err(|error| store_error(&error))?;
-        Ok(held.is_some_and(|held| held.mod_revision > fence.through))
+        let (Guard::Same { key, .. } | Guard::Unwritten { prefix: key, .. }) = fence;
+        let held = self.kv().get(key.clone()).await.map_err(|error| store_error(&error))?;
+        Ok(match fence {
+            Guard::Same { revision, .. } => held.is_none_or(|held| held.mod_revision != *revision),
+            Guard::Unwritten { through, .. } => held.is_some_and(|held| held.mod_revision > *through),
+        })
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct Pipeline<'a> {
     /// The new object comes whole from a client.
     pub replaces: bool,
     /// What must hold beside, when it is written.
-    pub guards: &'a [Guard],
+    pub guards: Vec<Guard>,
     /// The new object comes of a patch.
     pub patches: bool,
     /// What is there: nothing is what is created.
@@ -71,7 +71,7 @@ impl Pipeline<'_> {
     }
 
     /// The stages for an object that has a name.
-    pub async fn finish(mut self) -> Result<Attempt, Status> {
+    pub async fn finish(&mut self) -> Result<Attempt, Status> {
         let held = self.prepare()?;
         let mark = self.validate()?;
         self.admit().await?;
@@ -123,7 +123,7 @@ impl Pipeline<'_> {
         }
     }
 
-    async fn mutate(&mut self) -> Result<(), Status> {
+    pub async fn mutate(&mut self) -> Result<(), Status> {
         let mut new = std::mem::take(&mut self.new);
         let result = self.registry.settings.admission.mutate(&self.attributes(), &mut new).await;
         self.new = new;
@@ -235,15 +235,16 @@ impl Pipeline<'_> {
         let Some(_open) = served.stored.door.enter().await else { return Err(closed(served)) };
         let put = Put { value: value.clone(), ttl: registry.ttl(served) };
         let allocates = !held.is_empty();
-        match registry.store(self.cx, served, (key, new), Expect::Absent, Some(put), held).await? {
+        let conditions = Conditions { expect: Expect::Absent, guards: self.guards.clone() };
+        match registry.store(self.cx, served, (key, new), conditions, Some(put), held).await? {
             Written::Applied(revision) => {
                 let entry = registry.written(served, key, revision, value);
                 served.note(&entry, new, mark);
                 Ok(Attempt::Done(entry))
             }
             Written::Conflict(Some(existing)) => Err(exists(served, &existing)),
-            // Another server was faster with what the object was to get.
-            Written::Conflict(None) if allocates => Ok(Attempt::Again(None)),
+            // Another server was faster with what the object was to get, or with its namespace.
+            Written::Conflict(None) if allocates || !self.guards.is_empty() => Ok(Attempt::Again(None)),
             Written::Conflict(None) => Err(Status::already_exists(&served.group_resource, new.name())),
         }
     }
@@ -272,7 +273,7 @@ impl Pipeline<'_> {
             return Ok(Attempt::Done(entry));
         }
         let put = (!gone).then(|| Put { value: value.clone(), ttl: registry.ttl(served) });
-        let conditions = Conditions { expect: Expect::Revision(entry.revision), guards: self.guards.to_vec() };
+        let conditions = Conditions { expect: Expect::Revision(entry.revision), guards: self.guards.clone() };
         match registry.store(self.cx, served, (key, new), conditions, put, held).await? {
             Written::Applied(_) if gone => Ok(Attempt::Done(at(entry.revision, value))),
             Written::Applied(revision) => {

@@ -199,7 +199,7 @@ impl Registry {
             subresource: request.subresource,
             tracked: request.change.is_tracked(),
             replaces: matches!(request.change, Mutation::Replace { .. }) && request.subresource.is_empty(),
-            guards: &request.guards,
+            guards: request.guards.clone(),
             patches: matches!(request.change, Mutation::Patch(_)),
             present: Some(Present { entry, old: served.judged(&old, &shown), shown: &shown }),
             new,

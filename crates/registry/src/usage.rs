@@ -248,7 +248,7 @@ impl Registry {
             let near = user.is_namespaced() && user != User::Claim;
             if near { format!("{place}{}/", target.namespace()) } else { place }
         };
-        let guard = |user| Guard { prefix: Bytes::from(prefix(user)), through };
+        let guard = |user| Guard::Unwritten { prefix: Bytes::from(prefix(user)), through };
         User::ALL.into_iter().filter(concerned).map(guard).collect()
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::process::Command;
 
-use pawl_kv::{Change, Expect, Kv, Write};
+use pawl_kv::{Change, Expect, Kv, Outcome, Write};
 use pawl_kv_etcd::testing::Etcd;
 use pawl_testing::{Client, Place, Protocol, Server, Signal, pawl};
 use serde_json::{Value, json};
@@ -96,6 +96,50 @@ async fn what_one_server_writes_the_others_show_at_once() {
         member.server.assert_no_panic();
         member.server.stop().await;
     }
+}
+
+/// Whatever is created while its namespace goes comes before the end of that, or not at all. Nobody tells the server of the end: the
+/// key is taken from under it.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs an etcd: .ci/run etcd"]
+async fn nothing_is_created_in_a_namespace_that_is_gone() {
+    let etcd = Etcd::start().expect("an etcd on the path");
+    let store = etcd.store().await.unwrap();
+    let member = join(&etcd).await;
+    let (mut before, mut after) = (0, 0);
+    for round in 0..60 {
+        let (namespace, path) = (format!("n{round}"), format!("/api/v1/namespaces/n{round}/configmaps"));
+        let made = json!({"metadata": {"name": namespace}});
+        let made = member.admin.post("/api/v1/namespaces", &made).await.unwrap().expect(201);
+        let version: u64 = made["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
+        let key = format!("/registry/namespaces/{namespace}");
+        let held = store.get(key.clone().into()).await.unwrap().unwrap();
+        assert_eq!(held.mod_revision, version);
+        // A change of the namespace is no reason to refuse anything.
+        let same = Change::Put { value: held.value, ttl: None };
+        let changed = store.write(Write::new(key.clone(), Expect::Revision(version), same)).await.unwrap();
+        let Outcome::Applied { revision: changed } = changed else { panic!("{changed:?}") };
+        member.admin.post(&path, &map("first", 0)).await.unwrap().expect(201);
+        let end = store.write(Write::new(key, Expect::Revision(changed), Change::Delete));
+        let maps: Vec<Value> = (0..8).map(|number| map(&format!("m{number}"), 0)).collect();
+        let creates = futures::future::join_all(maps.iter().map(|map| member.admin.post(&path, map)));
+        let (end, answers) = futures::join!(end, creates);
+        let Ok(Outcome::Applied { revision: end }) = end else { panic!("{end:?}") };
+        for answer in answers {
+            let answer = answer.unwrap();
+            match answer.code {
+                201 => {
+                    let version: u64 = answer.json()["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
+                    assert!(version < end, "created at {version} in a namespace that ended at {end}");
+                    before += 1;
+                }
+                404 => after += 1,
+                code => panic!("{code}: {}", answer.json()),
+            }
+        }
+    }
+    assert!(before > 0 && after > 0, "{before} created before the end, {after} refused after it");
+    member.server.assert_no_panic();
 }
 
 /// Forty ports, given out by two servers at once to forty services: each gets one, and the next none.

@@ -15,6 +15,7 @@ use super::{document, go_type, protobuf, write_item, write_metadata};
 use crate::api::can_block;
 use crate::body::Body;
 use crate::negotiation::{Accepted, Form, Media};
+use crate::records::RECORD;
 
 /// How much is written at once.
 const CHUNK: usize = 128 * 1024;
@@ -191,7 +192,14 @@ fn body(chunks: impl Iterator<Item = Vec<u8>> + Send + 'static, size: usize, gzi
     if gzip {
         return (Body::Stream(Box::pin(stream::iter(Gzip::new(chunks)))), true);
     }
-    (Body::Stream(Box::pin(stream::iter(chunks.map(Bytes::from)))), false)
+    (Body::Stream(Box::pin(stream::iter(chunks.flat_map(frames)))), false)
+}
+
+/// A chunk in pieces that fill a TLS record each, with the head of a frame of HTTP/2 (9 bytes) before them: cut elsewhere, every
+/// record would be followed by one of nine bytes.
+fn frames(chunk: Vec<u8>) -> impl Iterator<Item = Bytes> {
+    let mut rest = Bytes::from(chunk);
+    std::iter::from_fn(move || (!rest.is_empty()).then(|| rest.split_to(rest.len().min(RECORD - 9))))
 }
 
 fn write_entry(out: &mut Vec<u8>, served: &Served, entry: &CacheEntry, partial: bool, beta: bool) {

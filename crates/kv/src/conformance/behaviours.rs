@@ -19,6 +19,8 @@ where
     Subject(make().await).a_recreated_key_is_a_new_one().await.map_err(named("recreation"))?;
     Subject(make().await).any_bytes_are_a_key_and_a_value().await.map_err(named("bytes"))?;
     Subject(make().await).a_guard_looks_at_what_is_newer().await.map_err(named("guards"))?;
+    Subject(make().await).a_guard_looks_at_one_key().await.map_err(named("guards on one key"))?;
+    Subject(make().await).nothing_comes_into_a_place_that_is_gone().await.map_err(named("a place that goes"))?;
     Subject(make().await).of_two_that_guard_each_other_one_wins().await.map_err(named("guarded race"))?;
     Subject(make().await).pages_follow_each_other_at_one_revision().await.map_err(named("pages"))?;
     Subject(make().await).a_quiet_prefix_learns_of_progress().await.map_err(named("progress"))?;
@@ -126,7 +128,7 @@ impl Subject {
         let user = self.create("/users/a", "1").await?;
         let beside = self.create("/usersandmore", "1").await?;
         let guarded = |prefix: &str, through| Write {
-            guards: vec![Guard { prefix: bytes(prefix), through }],
+            guards: vec![Guard::Unwritten { prefix: bytes(prefix), through }],
             ..Write::new("/target", Expect::Revision(target), Change::Delete)
         };
         let held = self.0.get(bytes("/target")).await.map_err(|error| error.to_string())?;
@@ -144,12 +146,57 @@ impl Subject {
         let applied = self.applied(guarded("/users/", user - 1)).await?;
         ensure!(applied == again + 1, "applied at {applied}");
         let both = vec![
-            Guard { prefix: bytes("/users/"), through: applied },
-            Guard { prefix: bytes("/usersand"), through: beside - 1 },
+            Guard::Unwritten { prefix: bytes("/users/"), through: applied },
+            Guard::Unwritten { prefix: bytes("/usersand"), through: beside - 1 },
         ];
         let write = Write { guards: both, ..put("/target", Expect::Absent, "2") };
         let outcome = self.0.write(write).await;
         ensure!(outcome == Ok(Outcome::Conflict { current: None }), "every guard counts: {outcome:?}");
+        Ok(())
+    }
+
+    async fn a_guard_looks_at_one_key(&self) -> Check {
+        let place = self.create("/place", "1").await?;
+        self.create("/places", "1").await?;
+        let guarded = |name: &str, key: &str, revision| Write {
+            guards: vec![Guard::Same { key: bytes(key), revision }],
+            ..put(name, Expect::Absent, "1")
+        };
+        self.applied(guarded("/in/1", "/place", place)).await?;
+        let refused = Ok(Outcome::Conflict { current: None });
+        for (key, revision) in [("/place", place + 1), ("/place", place - 1), ("/plac", place), ("/nowhere", 0)] {
+            let outcome = self.0.write(guarded("/in/2", key, revision)).await;
+            ensure!(outcome == refused, "{key} is not there as of {revision}: {outcome:?}");
+        }
+        let changed = self.applied(put("/place", Expect::Revision(place), "2")).await?;
+        let outcome = self.0.write(guarded("/in/2", "/place", place)).await;
+        ensure!(outcome == refused, "the place has changed: {outcome:?}");
+        self.applied(guarded("/in/2", "/place", changed)).await?;
+        self.delete("/place", changed).await?;
+        let outcome = self.0.write(guarded("/in/3", "/place", changed)).await;
+        ensure!(outcome == refused, "the place is gone: {outcome:?}");
+        Ok(())
+    }
+
+    /// Whatever comes together with the end of a place comes before it, or not at all.
+    async fn nothing_comes_into_a_place_that_is_gone(&self) -> Check {
+        for round in 0..50 {
+            let key = format!("/place/{round}");
+            let place = self.create(&key, "1").await?;
+            let inside = Write {
+                guards: vec![Guard::Same { key: bytes(&key), revision: place }],
+                ..put(&format!("/in/{round}"), Expect::Absent, "1")
+            };
+            let (deleted, inside) = futures::join!(self.delete(&key, place), self.0.write(inside));
+            let deleted = deleted?;
+            match inside {
+                Ok(Outcome::Applied { revision }) => {
+                    ensure!(revision < deleted, "inside at {revision}, gone at {deleted}");
+                }
+                Ok(Outcome::Conflict { current: None }) => {}
+                other => return Err(format!("round {round}: {other:?}")),
+            }
+        }
         Ok(())
     }
 
@@ -159,7 +206,7 @@ impl Subject {
             let target = self.create(&format!("/target/{round}"), "1").await?;
             let through = self.revision().await?;
             let delete = Write {
-                guards: vec![Guard { prefix: bytes("/users/"), through }],
+                guards: vec![Guard::Unwritten { prefix: bytes("/users/"), through }],
                 ..Write::new(bytes(&format!("/target/{round}")), Expect::Revision(target), Change::Delete)
             };
             let user = format!("/users/{round}");

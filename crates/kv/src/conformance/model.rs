@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use crate::{Change, Error, Event, Expect, KeyValue, Outcome, Range, RangeRequest, Result, Revision, Write};
+use crate::{Change, Error, Event, Expect, Guard, KeyValue, Outcome, Range, RangeRequest, Result, Revision, Write};
 
 /// A store that remembers everything from the revision it began with.
 #[derive(Debug)]
@@ -42,9 +42,12 @@ impl Model {
             Expect::Revision(expected) => previous.as_ref().is_some_and(|held| held.mod_revision == expected),
         };
         let state = self.at(self.revision());
-        let guarded = write.guards.iter().all(|guard| {
-            let mut held = state.values().filter(|held| held.key.starts_with(&guard.prefix));
-            held.all(|held| held.mod_revision <= guard.through)
+        let guarded = write.guards.iter().all(|guard| match guard {
+            Guard::Unwritten { prefix, through } => {
+                let mut held = state.values().filter(|held| held.key.starts_with(prefix));
+                held.all(|held| held.mod_revision <= *through)
+            }
+            Guard::Same { key, revision } => state.get(key).is_some_and(|held| held.mod_revision == *revision),
         });
         if !holds || !guarded {
             return Outcome::Conflict { current: previous };

@@ -15,14 +15,14 @@ use crate::{Change, Error, Expect, Guard, Kv, Outcome, RangeRequest, Revision, W
 /// One step of a script. Keys and prefixes are places in small tables, revisions distances from the newest one.
 #[derive(Clone, Debug)]
 enum Step {
-    /// A put or a deletion, expecting what is there, or (`stale`) something that is not; some are guarded by a prefix.
+    /// A put or a deletion, expecting what is there, or (`stale`) something that is not; some are guarded by a prefix or a key.
     Write {
         key: usize,
         value: Option<Vec<u8>>,
         stale: bool,
         guard: Option<(usize, u64)>,
     },
-    /// Puts sent all at once, several on one key, expecting what was there before; some are guarded by a prefix as of then.
+    /// Puts sent all at once, several on one key, expecting what was there before; some are guarded by a prefix or a key as of then.
     Burst(Vec<(usize, u8, Option<usize>)>),
     Get {
         key: usize,
@@ -60,11 +60,13 @@ fn prefix(place: usize) -> Bytes {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let value = || prop_oneof![3 => prop::collection::vec(any::<u8>(), 0..40), 1 => (any::<u8>(), 1_usize..9000).prop_map(|(byte, length)| vec![byte; length])];
-    let guard = prop::option::weighted(0.2, (0..PREFIXES.len(), 0_u64..12));
+    // Places behind the prefixes are keys.
+    let places = || 0..PREFIXES.len() + KEYS.len();
+    let guard = prop::option::weighted(0.2, (places(), 0_u64..12));
     let write = (0..KEYS.len(), prop::option::weighted(0.75, value()), prop::bool::weighted(0.15), guard);
     let step = prop_oneof![
         10 => write.prop_map(|(key, value, stale, guard)| Step::Write { key, value, stale, guard }),
-        2 => prop::collection::vec((0..KEYS.len(), any::<u8>(), prop::option::weighted(0.2, 0..PREFIXES.len())), 1..12).prop_map(Step::Burst),
+        2 => prop::collection::vec((0..KEYS.len(), any::<u8>(), prop::option::weighted(0.2, places())), 1..12).prop_map(Step::Burst),
         1 => (0..KEYS.len()).prop_map(|key| Step::Get { key }),
         3 => (0..KEYS.len(), 0..=KEYS.len(), 0_usize..4, prop::option::of(0_u64..20))
             .prop_map(|(start, end, limit, back)| Step::Range { start, end, limit, back }),
@@ -148,7 +150,7 @@ impl Player {
     async fn step(&mut self, step: &Step) -> Check {
         match step {
             Step::Write { key: place, value, stale, guard } => {
-                let guard = guard.map(|(place, back)| Guard { prefix: prefix(place), through: self.back(back) });
+                let guard = guard.map(|(place, back)| self.guard(place, self.back(back)));
                 self.write(key(*place), value.clone(), *stale, guard).await
             }
             Step::Burst(puts) => self.burst(puts).await,
@@ -180,6 +182,17 @@ impl Player {
         self.model.revision().saturating_sub(distance).max(self.model.begin())
     }
 
+    /// A guard on a prefix as of a revision, or on a key that is as it is, unless that was written later.
+    fn guard(&self, place: usize, through: Revision) -> Guard {
+        match place.checked_sub(PREFIXES.len()) {
+            None => Guard::Unwritten { prefix: prefix(place), through },
+            Some(place) => {
+                let held = self.model.get(&key(place)).map(|held| held.mod_revision);
+                Guard::Same { key: key(place), revision: held.filter(|held| *held <= through).unwrap_or(through) }
+            }
+        }
+    }
+
     async fn write(&mut self, key: Bytes, value: Option<Vec<u8>>, stale: bool, guard: Option<Guard>) -> Check {
         let expect = match (self.model.get(&key), stale, &value) {
             (Some(held), false, _) => Expect::Revision(held.mod_revision),
@@ -200,7 +213,7 @@ impl Player {
             let key = key(*place);
             let expect = self.model.get(&key).map_or(Expect::Absent, |held| Expect::Revision(held.mod_revision));
             let change = Change::Put { value: vec![*byte; 10].into(), ttl: None };
-            let guards = guard.map(|place| Guard { prefix: prefix(place), through });
+            let guards = guard.map(|place| self.guard(place, through));
             Write { guards: guards.into_iter().collect(), ..Write::new(key, expect, change) }
         };
         let writes: Vec<Write> = puts.iter().map(write).collect();
