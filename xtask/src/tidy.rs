@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     fn root() -> &'static Path {
-        Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+        Path::new(std::env::var("CARGO_MANIFEST_DIR").unwrap().leak()).parent().unwrap()
     }
 
     #[test]

@@ -16,7 +16,9 @@ use pawl_kv_embedded::{Disk, Options, Store};
 /// snapshot; after another one updates, deletions, a key made anew, a lien, and an event that lives for ten minutes.
 fn first_release() -> SimulatedDisk {
     let disk = SimulatedDisk::new(0);
-    for file in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/first-release")).unwrap() {
+    for file in
+        fs::read_dir(Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("tests/first-release")).unwrap()
+    {
         let path = file.unwrap().path();
         let copy = disk.create(path.file_name().unwrap().to_str().unwrap()).unwrap();
         copy.write_at(&fs::read(&path).unwrap(), 0).unwrap();

@@ -156,7 +156,7 @@ fn sources() -> PathBuf {
     for platform in attempts {
         let output = Command::new(&cargo)
             .args(["metadata", "--offline", "--format-version", "1", "--manifest-path"])
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"))
+            .arg(Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("Cargo.toml"))
             .args(platform)
             .output()
             .expect("cargo runs");

@@ -15,7 +15,7 @@ use pawl_testing::{Client, Running};
 use serde_json::{Value, json};
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../..")
 }
 
 fn text(path: &str) -> String {

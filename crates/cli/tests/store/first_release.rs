@@ -11,7 +11,7 @@ fn first_release() -> Place {
     let place = Place::new();
     let store = place.data().join("store");
     fs::create_dir_all(&store).unwrap();
-    let written = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kv-embedded/tests/first-release");
+    let written = Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../kv-embedded/tests/first-release");
     for file in fs::read_dir(written).unwrap() {
         let path = file.unwrap().path();
         fs::copy(&path, store.join(path.file_name().unwrap())).unwrap();
