@@ -1,5 +1,6 @@
 //! Times on the wire: RFC 3339 in whole seconds (`Time`) or microseconds (`MicroTime`), always UTC.
 
+use std::cell::RefCell;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::SignedDuration;
@@ -9,7 +10,21 @@ use crate::go_time::{self, Layout};
 
 /// The present time as objects carry it.
 pub fn now() -> String {
-    seconds(unix_now())
+    at(unix_now())
+}
+
+thread_local! {
+    /// A second, and how it is written: many writes come in each.
+    static LAST: RefCell<(i64, String)> = RefCell::default();
+}
+
+fn at(second: i64) -> String {
+    LAST.with_borrow_mut(|(last, text)| {
+        if *last != second || text.is_empty() {
+            (*last, *text) = (second, seconds(second));
+        }
+        text.clone()
+    })
 }
 
 /// The present time with microseconds.
@@ -74,6 +89,13 @@ fn in_micros(time: DateTime) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_second_is_written_as_itself_whatever_was_before() {
+        for second in [0, 0, 60, 59, 60, -1, 1_700_000_000, 0] {
+            assert_eq!(at(second), seconds(second));
+        }
+    }
 
     #[test]
     fn times_are_kept_in_utc() {
