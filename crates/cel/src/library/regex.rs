@@ -8,6 +8,7 @@ mod classes;
 
 use characters::{Character, Rest, escaped, literal};
 use regex::{Error, Regex, RegexBuilder};
+use regex_syntax::ParserBuilder;
 use std::fmt::Write;
 
 /// The most repetitions that Go accepts, also of one inside of the other.
@@ -37,7 +38,9 @@ pub fn compile(pattern: &str) -> Result<Regex, String> {
 /// Whether an expression can be compiled, and else why not. What is short and counts nothing cannot be too large, and is only read.
 pub fn check(pattern: &str) -> Result<(), String> {
     if pattern.len() <= SHORT && !pattern.contains('{') {
-        return translate(pattern).map(drop);
+        let mut parser = ParserBuilder::new().nest_limit(MAX_NESTED).build();
+        let parsed = parser.parse(&translate(pattern)?);
+        return parsed.map(drop).map_err(|_| invalid("expression nests too deeply", pattern));
     }
     compile(pattern).map(drop)
 }
