@@ -96,12 +96,14 @@ impl Registry {
         if !allocates && pipeline.guards.is_empty() {
             return made(pipeline.finish().await?);
         }
+        let said = pipeline.cx.said();
         for _ in 0..ATTEMPTS {
             let attempt = if allocates { pipeline.clone().finish().await? } else { pipeline.finish().await? };
             if let Attempt::Done(entry) = attempt {
                 return Ok(entry);
             }
             self.storage().catch_up_with_others().await?;
+            pipeline.cx.forget_since(said);
             if !pipeline.guards.is_empty() {
                 self.look_again(&mut pipeline).await?;
             }

@@ -26,11 +26,9 @@ impl Storage {
 
     /// Whether somebody else has raised his fence since.
     pub(crate) async fn has_fallen(&self, fence: &Guard) -> Result<bool, Status> {
-        let (Guard::Same { key, .. } | Guard::Unwritten { prefix: key, .. }) = fence;
+        // No other guard is raised as one.
+        let Guard::Same { key, revision } = fence else { return Ok(false) };
         let held = self.kv().get(key.clone()).await.map_err(|error| store_error(&error))?;
-        Ok(match fence {
-            Guard::Same { revision, .. } => held.is_none_or(|held| held.mod_revision != *revision),
-            Guard::Unwritten { through, .. } => held.is_some_and(|held| held.mod_revision > *through),
-        })
+        Ok(held.is_none_or(|held| held.mod_revision != *revision))
     }
 }
