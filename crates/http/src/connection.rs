@@ -17,10 +17,13 @@ use tokio_rustls::rustls::ServerConfig;
 
 use crate::api::{Api, Peer};
 use crate::body::Sending;
-use crate::records::Records;
+use crate::records::{PIECE, Records};
 use crate::shares::{Held, Pool};
 use crate::watchman::{Patience, Watchman};
 use crate::websocket::Session;
+
+/// How much of an answer is made before it is sent. It is sent at once.
+const AHEAD: usize = 8 * PIECE;
 
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
@@ -171,7 +174,7 @@ async fn connection(shared: &Shared, tls: TlsAcceptor, stream: TcpStream, addres
         })
     });
     let is_shared = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-    let stream = TokioIo::new(Gathering::new(Records(stream), is_shared));
+    let stream = TokioIo::new(Gathering::new(Records::new(stream), is_shared));
     let connection = shared.builder.serve_connection_with_upgrades(stream, service);
     tokio::pin!(connection);
     let result = tokio::select! {
@@ -214,7 +217,7 @@ fn builder(patience: Duration, http2: bool) -> Builder<TokioExecutor> {
         .max_concurrent_streams(1000)
         .max_header_list_size(64 * 1024)
         .max_pending_accept_reset_streams(64)
-        .max_send_buf_size(64 * 1024)
+        .max_send_buf_size(AHEAD)
         .keep_alive_interval(Duration::from_secs(30))
         .keep_alive_timeout(Duration::from_secs(20));
     if http2 { builder } else { builder.http1_only() }

@@ -10,10 +10,20 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
-/// How much a record holds.
-pub const RECORD: usize = 16 * 1024;
+/// How much of an answer fills a record, with the head of a frame of HTTP/2 (9 bytes) before it: cut elsewhere, every record would be
+/// followed by one of nine bytes.
+pub const PIECE: usize = 16 * 1024 - 9;
+/// How much waits in a session: what is sent at once, and a frame that came last.
+const WAITING: usize = 2 * pawl_gathering::MOST;
 
-pub struct Records(pub TlsStream<TcpStream>);
+pub struct Records(TlsStream<TcpStream>);
+
+impl Records {
+    pub fn new(mut stream: TlsStream<TcpStream>) -> Self {
+        stream.get_mut().1.set_buffer_limit(Some(WAITING));
+        Self(stream)
+    }
+}
 
 impl AsyncWrite for Records {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {

@@ -7,6 +7,7 @@ use pawl_kv::{Change, Expect, Kv, Outcome, Write};
 use pawl_kv_etcd::testing::Etcd;
 use pawl_testing::{Client, Place, Protocol, Server, Signal, pawl};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const SERVICES: &str = "/api/v1/namespaces/default/services";
@@ -129,9 +130,18 @@ async fn nothing_is_created_in_a_namespace_that_is_gone() {
         let changed = store.write(Write::new(key.clone(), Expect::Revision(version), same)).await.unwrap();
         let Outcome::Applied { revision: changed } = changed else { panic!("{changed:?}") };
         member.admin.post(&path, &map("first", 0)).await.unwrap().expect(201);
-        let end = store.write(Write::new(key, Expect::Revision(changed), Change::Delete));
-        let maps: Vec<Value> = (0..8).map(|number| map(&format!("m{number}"), 0)).collect();
-        let creates = futures::future::join_all(maps.iter().map(|map| member.admin.post(&path, map)));
+        // The end comes at once, or when some have been answered.
+        let answered = Semaphore::new(0);
+        let end = async {
+            drop(answered.acquire_many(round % 4).await);
+            store.write(Write::new(key, Expect::Revision(changed), Change::Delete)).await
+        };
+        let creates = (0..8).map(async |number| {
+            let answer = member.admin.post(&path, &map(&format!("m{number}"), 0)).await;
+            answered.add_permits(1);
+            answer
+        });
+        let creates = futures::future::join_all(creates);
         let (end, answers) = futures::join!(end, creates);
         let Ok(Outcome::Applied { revision: end }) = end else { panic!("{end:?}") };
         for answer in answers {

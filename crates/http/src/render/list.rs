@@ -15,10 +15,10 @@ use super::{document, go_type, protobuf, write_item, write_metadata};
 use crate::api::can_block;
 use crate::body::Body;
 use crate::negotiation::{Accepted, Form, Media};
-use crate::records::RECORD;
+use crate::records::PIECE;
 
 /// How much is written at once.
-const CHUNK: usize = 128 * 1024;
+const CHUNK: usize = 8 * PIECE;
 /// Smaller answers are not worth compressing; the bound is upstream's.
 const GZIP_FROM: usize = 128 * 1024;
 
@@ -85,6 +85,7 @@ pub fn list(
         beta: accepted.beta,
         first: true,
         done: false,
+        over: Vec::new(),
     };
     Ok(body(chunks, size, gzip))
 }
@@ -195,11 +196,10 @@ fn body(chunks: impl Iterator<Item = Vec<u8>> + Send + 'static, size: usize, gzi
     (Body::Stream(Box::pin(stream::iter(chunks.flat_map(frames)))), false)
 }
 
-/// A chunk in pieces that fill a TLS record each, with the head of a frame of HTTP/2 (9 bytes) before them: cut elsewhere, every
-/// record would be followed by one of nine bytes.
+/// A chunk in pieces that fill a TLS record each.
 fn frames(chunk: Vec<u8>) -> impl Iterator<Item = Bytes> {
     let mut rest = Bytes::from(chunk);
-    std::iter::from_fn(move || (!rest.is_empty()).then(|| rest.split_to(rest.len().min(RECORD - 9))))
+    std::iter::from_fn(move || (!rest.is_empty()).then(|| rest.split_to(rest.len().min(PIECE))))
 }
 
 fn write_entry(out: &mut Vec<u8>, served: &Served, entry: &CacheEntry, partial: bool, beta: bool) {
@@ -234,6 +234,8 @@ struct Chunks {
     beta: bool,
     first: bool,
     done: bool,
+    /// What was written and fills no piece: it is for the next chunk.
+    over: Vec<u8>,
 }
 
 impl Iterator for Chunks {
@@ -243,7 +245,8 @@ impl Iterator for Chunks {
         if self.done {
             return None;
         }
-        let mut out = Vec::with_capacity(CHUNK + 16 * 1024);
+        let mut out = Vec::with_capacity(CHUNK + PIECE);
+        out.append(&mut self.over);
         if let Some(head) = self.head.take() {
             out.extend_from_slice(head.as_bytes());
             out.push(b'[');
@@ -258,6 +261,9 @@ impl Iterator for Chunks {
                 out.push(b',');
             }
             write_entry(&mut out, &self.served, &entry, self.partial, self.beta);
+        }
+        if !self.done {
+            self.over = out.split_off(out.len() - out.len() % PIECE);
         }
         Some(out)
     }
