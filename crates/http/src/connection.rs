@@ -17,13 +17,10 @@ use tokio_rustls::rustls::ServerConfig;
 
 use crate::api::{Api, Peer};
 use crate::body::Sending;
-use crate::records::{PIECE, Records};
+use crate::records::{AHEAD, Records};
 use crate::shares::{Held, Pool};
 use crate::watchman::{Patience, Watchman};
 use crate::websocket::Session;
-
-/// How much of an answer is made before it is sent. It is sent at once.
-const AHEAD: usize = 8 * PIECE;
 
 #[derive(Clone, Debug)]
 pub struct ServerOptions {

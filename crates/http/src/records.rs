@@ -13,6 +13,10 @@ use tokio_rustls::server::TlsStream;
 /// How much of an answer fills a record, with the head of a frame of HTTP/2 (9 bytes) before it: cut elsewhere, every record would be
 /// followed by one of nine bytes.
 pub const PIECE: usize = 16 * 1024 - 9;
+/// How much of an answer is made before it is sent.
+pub const AHEAD: usize = 8 * PIECE;
+// So that it is sent at once.
+const _: () = assert!(AHEAD + 8 * 9 < pawl_gathering::MOST);
 /// How much waits in a session: what is sent at once, and a frame that came last.
 const WAITING: usize = 2 * pawl_gathering::MOST;
 

@@ -15,10 +15,8 @@ use super::{document, go_type, protobuf, write_item, write_metadata};
 use crate::api::can_block;
 use crate::body::Body;
 use crate::negotiation::{Accepted, Form, Media};
-use crate::records::PIECE;
+use crate::records::{AHEAD, PIECE};
 
-/// How much is written at once.
-const CHUNK: usize = 8 * PIECE;
 /// Smaller answers are not worth compressing; the bound is upstream's.
 const GZIP_FROM: usize = 128 * 1024;
 
@@ -117,7 +115,7 @@ fn in_turns(
     turns: Arc<Semaphore>,
 ) -> (Body, bool) {
     let pieces = gathered(pieces);
-    if size < CHUNK {
+    if size < AHEAD {
         return body(pieces, size, gzip);
     }
     let chunks: Box<dyn Iterator<Item = Bytes> + Send> = match gzip {
@@ -175,7 +173,7 @@ fn framed(
 fn gathered(mut pieces: impl Iterator<Item = Vec<u8>> + Send + 'static) -> impl Iterator<Item = Vec<u8>> + Send {
     std::iter::from_fn(move || {
         let mut out = pieces.next()?;
-        while out.len() < CHUNK {
+        while out.len() < AHEAD {
             match pieces.next() {
                 Some(piece) => out.extend_from_slice(&piece),
                 None => break,
@@ -187,7 +185,7 @@ fn gathered(mut pieces: impl Iterator<Item = Vec<u8>> + Send + 'static) -> impl 
 
 /// What is small is sent as a whole, everything else as it is read.
 fn body(chunks: impl Iterator<Item = Vec<u8>> + Send + 'static, size: usize, gzip: bool) -> (Body, bool) {
-    if size < CHUNK {
+    if size < AHEAD {
         return compress(Bytes::from(chunks.flatten().collect::<Vec<u8>>()), gzip);
     }
     if gzip {
@@ -245,13 +243,13 @@ impl Iterator for Chunks {
         if self.done {
             return None;
         }
-        let mut out = Vec::with_capacity(CHUNK + PIECE);
+        let mut out = Vec::with_capacity(AHEAD + PIECE);
         out.append(&mut self.over);
         if let Some(head) = self.head.take() {
             out.extend_from_slice(head.as_bytes());
             out.push(b'[');
         }
-        while out.len() < CHUNK {
+        while out.len() < AHEAD {
             let Some(entry) = self.entries.next() else {
                 self.done = true;
                 out.extend_from_slice(b"]}\n");
@@ -291,7 +289,7 @@ impl<I: Iterator<Item = Vec<u8>>> Iterator for Gzip<I> {
                 Some(chunk) => {
                     // Writing to memory cannot fail.
                     let _ = encoder.write_all(&chunk);
-                    if encoder.get_ref().len() >= CHUNK {
+                    if encoder.get_ref().len() >= AHEAD {
                         return Some(Bytes::from(std::mem::take(encoder.get_mut())));
                     }
                 }
