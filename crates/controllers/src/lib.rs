@@ -1,5 +1,5 @@
 //! The controllers that run inside the server: garbage collector, namespaces, protection of volumes, claims and classes,
-//! of Secrets and ConfigMaps in use, service accounts, root certificates, aggregated cluster roles, storage migrations,
+//! of Secrets and ConfigMaps in use, service accounts, root certificates, signing requests, aggregated cluster roles, storage migrations,
 //! definitions of custom resources.
 //!
 //! Each one plans (pure, over what it was told) and acts (writes through the registry as its own user, the way every
@@ -36,6 +36,7 @@ mod migration;
 mod namespaces;
 mod protection;
 mod publisher;
+mod signing;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +50,7 @@ pub use definitions::Catalogue;
 pub use leadership::Leadership;
 pub use oversight::{Act, Oversight, Witness};
 pub use selection::ControllerName;
+pub use signing::{Order, Signer};
 pub use workqueue::{Reconciled, WorkQueue};
 
 use counters::Tally;
@@ -66,6 +68,8 @@ pub struct Options {
     pub concurrency: usize,
     /// The certificates that `kube-root-ca.crt` shows in every namespace; without them there is no such ConfigMap.
     pub root_ca: Option<String>,
+    /// Who signs approved requests; without it they wait for somebody else.
+    pub signer: Option<Arc<dyn Signer>>,
     /// Who is asked whether a controller may do something, and told that it did.
     pub oversight: Oversight,
     /// What serves custom resources; without it definitions do nothing.
@@ -81,6 +85,7 @@ impl Default for Options {
             migration_patience: Duration::from_secs(10),
             concurrency: 16,
             root_ca: None,
+            signer: None,
             oversight: Oversight::default(),
             catalogue: None,
             fence: None,
@@ -129,6 +134,11 @@ impl Controllers {
                 ControllerName::RootCertificates => {
                     if let Some(certificates) = &options.root_ca {
                         publisher::root_certificates(&mut tasks, actor, certificates, Arc::clone(&tally));
+                    }
+                }
+                ControllerName::RequestSigning => {
+                    if let Some(signer) = &options.signer {
+                        signing::start(&mut tasks, actor, Arc::clone(signer), Arc::clone(&tally));
                     }
                 }
                 ControllerName::RoleAggregation => aggregation::start(&mut tasks, actor, Arc::clone(&tally)),

@@ -16,6 +16,7 @@ pub enum ControllerName {
     ConfigMapProtection,
     ServiceAccounts,
     RootCertificates,
+    RequestSigning,
     RoleAggregation,
     StorageMigration,
     /// Part of the server itself: always there.
@@ -23,7 +24,7 @@ pub enum ControllerName {
 }
 
 impl ControllerName {
-    pub const ALL: [ControllerName; 11] = [
+    pub const ALL: [ControllerName; 12] = [
         ControllerName::GarbageCollector,
         ControllerName::Namespaces,
         ControllerName::VolumeProtection,
@@ -33,6 +34,7 @@ impl ControllerName {
         ControllerName::ConfigMapProtection,
         ControllerName::ServiceAccounts,
         ControllerName::RootCertificates,
+        ControllerName::RequestSigning,
         ControllerName::RoleAggregation,
         ControllerName::StorageMigration,
     ];
@@ -72,6 +74,9 @@ impl ControllerName {
             Self::RootCertificates => {
                 ("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", "root-ca-cert-publisher")
             }
+            Self::RequestSigning => {
+                ("certificatesigningrequest-signing-controller", "csrsigning", "certificate-controller")
+            }
             Self::RoleAggregation => {
                 ("clusterrole-aggregation-controller", "clusterrole-aggregation", "clusterrole-aggregation-controller")
             }
@@ -88,7 +93,10 @@ impl ControllerName {
 }
 
 fn unknown(name: &str) -> String {
-    let near = nearest(name, ControllerName::ALL.iter().map(|name| name.as_str()));
+    let known = || ControllerName::ALL.into_iter().flat_map(|name| [name.names().0, name.names().1]);
+    // Names are long: who writes only how one begins means it.
+    let begun = || known().find(|known| !name.is_empty() && known.starts_with(name));
+    let near = nearest(name, known()).or_else(begun);
     let near = near.map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
     format!("{name:?} is not in the list of known controllers{near}")
 }
@@ -146,7 +154,10 @@ mod tests {
         check("namespace", &[ControllerName::Namespaces]);
         check("namespace-controller, pvc-protection", &[ControllerName::Namespaces, ControllerName::ClaimProtection]);
         check("-*,garbagecollector", &[ControllerName::GarbageCollector]);
-        check("*,-serviceaccount,-root-ca-cert-publisher,-clusterrole-aggregation,-svm", &ControllerName::ALL[..7]);
+        check(
+            "*,-serviceaccount,-root-ca-cert-publisher,-csrsigning,-clusterrole-aggregation,-svm",
+            &ControllerName::ALL[..7],
+        );
         check("namespace,-namespace-controller", &[ControllerName::Namespaces]);
     }
 
@@ -156,6 +167,14 @@ mod tests {
             Selection::parse("*,-cronjobs").unwrap_err(),
             "\"cronjobs\" is not in the list of known controllers"
         );
+        for (word, meant) in [
+            ("garbage-colector-controller", "garbage-collector-controller"),
+            ("garbagecolector", "garbagecollector"),
+            ("garbag", "garbage-collector-controller"),
+        ] {
+            let refusal = Selection::parse(word).unwrap_err();
+            assert!(refusal.ends_with(&format!(", did you mean {meant:?}?")), "{refusal}");
+        }
     }
 
     #[test]

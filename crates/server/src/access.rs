@@ -7,8 +7,8 @@ use std::sync::Arc;
 use pawl_admission::{NoEscalation, NoPrivilegedContainers};
 use pawl_auth::Authorizer;
 use pawl_auth::authn::{
-    Authentication, Authenticator, Authorities, BoundKind, BoundObject, ClientCertificates, Discovery, Objects,
-    PublicKey, ServiceAccountTokens, SigningKey, StaticTokens, TokenIssuer, public_keys,
+    Authentication, Authenticator, Authorities, BoundKind, BoundObject, ClientCertificates, Discovery, KeyError,
+    Objects, PublicKey, ServiceAccountTokens, SigningKey, StaticTokens, TokenIssuer, public_keys,
 };
 use pawl_auth::impersonation::Impersonation;
 use pawl_auth::modes::{Chain, Mode};
@@ -22,30 +22,52 @@ use crate::{Error, Settings};
 
 const DEFAULT_ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
-/// Everything that decides about users.
+/// What the files that flags name say of users and their tokens.
+pub struct Credentials {
+    issuers: Vec<String>,
+    audiences: Vec<String>,
+    tokens: Option<StaticTokens>,
+    /// What tokens of service accounts are verified by; none where the key that signs them says it.
+    keys: Vec<PublicKey>,
+    /// `None` where the server makes one for itself.
+    signing: Option<SigningKey>,
+}
+
+impl Credentials {
+    pub fn read(settings: &Settings) -> Result<Self, Error> {
+        let accounts = &settings.service_accounts;
+        let issuers =
+            if accounts.issuers.is_empty() { vec![DEFAULT_ISSUER.to_owned()] } else { accounts.issuers.clone() };
+        let audiences = if accounts.audiences.is_empty() { issuers.clone() } else { accounts.audiences.clone() };
+        let tokens = settings.token_file.as_ref().map(|path| static_tokens(path, &audiences)).transpose()?;
+        let mut keys: Vec<PublicKey> = Vec::new();
+        for path in &accounts.key_files {
+            let text = fs::read_to_string(path).map_err(Error::file(path))?;
+            keys.extend(public_keys(&text).map_err(wrong(path))?);
+        }
+        let signing = accounts.signing_key_file.as_ref().map(|path| signing_key(path)).transpose()?;
+        Ok(Self { issuers, audiences, tokens, keys, signing })
+    }
+}
+
+/// Everything that decides about users: whom certificates are trusted by, and what else shows who somebody is.
 pub fn build(
     settings: &Settings,
     registry: &Arc<Registry>,
     chain: Arc<Chain>,
-    authorities: Arc<Authorities>,
+    (authorities, credentials): (Arc<Authorities>, Credentials),
 ) -> Result<Access, Error> {
     let accounts = &settings.service_accounts;
-    let signing = signing_key(settings)?;
-    let mut keys: Vec<PublicKey> = Vec::new();
-    for path in &accounts.key_files {
-        let text = fs::read_to_string(path).map_err(Error::file(path))?;
-        keys.extend(public_keys(&text).map_err(|e| Error::Flag(format!("{}: {e}", path.display())))?);
-    }
+    let Credentials { issuers, audiences, tokens, mut keys, signing } = credentials;
+    let signing = signing.map_or_else(|| own_signing_key(settings), Ok)?;
     if keys.is_empty() {
         keys.push(signing.public().clone());
     }
-    let issuers = if accounts.issuers.is_empty() { vec![DEFAULT_ISSUER.to_owned()] } else { accounts.issuers.clone() };
-    let audiences = if accounts.audiences.is_empty() { issuers.clone() } else { accounts.audiences.clone() };
     let issuer = issuers.first().cloned().unwrap_or_default();
     let openid = Discovery::new(&issuer, "", &settings.advertised(), &keys).ok();
     let mut authenticators: Vec<Box<dyn Authenticator>> = vec![Box::new(ClientCertificates(authorities))];
-    if let Some(path) = &settings.token_file {
-        authenticators.push(Box::new(static_tokens(path, &audiences)?));
+    if let Some(tokens) = tokens {
+        authenticators.push(Box::new(tokens));
     }
     let objects: Arc<dyn Objects> = Arc::new(BoundObjects(Arc::clone(registry)));
     authenticators.push(Box::new(ServiceAccountTokens::new(issuers, keys, audiences.clone(), objects)));
@@ -94,22 +116,24 @@ fn static_tokens(path: &Path, audiences: &[String]) -> Result<StaticTokens, Erro
     Ok(tokens.with_audiences(audiences.to_vec()))
 }
 
-/// The key that signs service-account tokens: given, or made once and kept.
-fn signing_key(settings: &Settings) -> Result<SigningKey, Error> {
-    let wrong = |path: &Path| {
-        let path = path.display().to_string();
-        move |error: pawl_auth::authn::KeyError| Error::Flag(format!("{path}: {error}"))
-    };
-    let (path, made) = match &settings.service_accounts.signing_key_file {
-        Some(path) => (path.clone(), false),
-        None => (settings.data_dir.join("pki").join("sa.key"), true),
-    };
-    if made && !path.exists() {
+/// The key that signs service-account tokens, where none is given: made once and kept.
+fn own_signing_key(settings: &Settings) -> Result<SigningKey, Error> {
+    let path = settings.data_dir.join("pki").join("sa.key");
+    if !path.exists() {
         let pem = SigningKey::generate_pem().map_err(wrong(&path))?;
         crate::certificates::write_private(&path, &pem)?;
     }
-    let text = fs::read_to_string(&path).map_err(Error::file(&path))?;
-    SigningKey::from_pem(&text).map_err(wrong(&path))
+    signing_key(&path)
+}
+
+fn signing_key(path: &Path) -> Result<SigningKey, Error> {
+    let text = fs::read_to_string(path).map_err(Error::file(path))?;
+    SigningKey::from_pem(&text).map_err(wrong(path))
+}
+
+fn wrong(path: &Path) -> impl Fn(KeyError) -> Error {
+    let path = path.display().to_string();
+    move |error| Error::Flag(format!("{path}: {error}"))
 }
 
 /// The objects that tokens are bound to, as the caches have them.

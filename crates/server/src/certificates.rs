@@ -11,18 +11,20 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use pawl_controllers::Signer;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
     SanType,
 };
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::{CertificateDer, DnsName, PrivateKeyDer};
 use tokio_rustls::rustls::version::TLS13;
 use tokio_rustls::rustls::{ALL_VERSIONS, ServerConfig, SupportedProtocolVersion};
 use x509_parser::extensions::GeneralName;
 use x509_parser::pem::Pem;
 
 use crate::client_certificates::AnyCertificate;
+use crate::signer::OwnSigner;
 use crate::{Error, Settings};
 
 const YEARS: i64 = 10;
@@ -37,6 +39,7 @@ pub struct Identity {
     pub client_roots: String,
     /// What clients verify the server by, as PEM.
     pub serving_roots: String,
+    pub ca: Authority,
 }
 
 /// What the files hold that may be read again while the server runs.
@@ -54,7 +57,7 @@ pub fn prepare(settings: &Settings) -> Result<Identity, Error> {
     let Renewed { tls, client_roots } = read(settings)?;
     let trusted = if settings.tls.is_some() { certificate.clone() } else { ca.certificate_pem.clone() };
     let kubeconfig = admin(settings, &ca, &trusted)?;
-    Ok(Identity { tls, kubeconfig, client_roots, serving_roots: trusted })
+    Ok(Identity { tls, kubeconfig, client_roots, serving_roots: trusted, ca })
 }
 
 /// What the files hold now.
@@ -75,15 +78,19 @@ pub fn read(settings: &Settings) -> Result<Renewed, Error> {
 fn client_roots(settings: &Settings, ca: &Authority) -> Result<String, Error> {
     let mut roots = ca.certificate_pem.clone();
     if let Some(path) = &settings.client_ca {
-        let given = fs::read_to_string(path).map_err(Error::file(path))?;
-        // A file that is empty or half written must not count as one that withdraws everybody.
-        if CertificateDer::pem_slice_iter(given.as_bytes()).next().is_none() {
-            return Err(Error::Certificate(format!("{} holds no certificate", path.display())));
-        }
         roots.push('\n');
-        roots.push_str(&given);
+        roots.push_str(&given_roots(path)?);
     }
     Ok(roots)
+}
+
+fn given_roots(path: &Path) -> Result<String, Error> {
+    let given = fs::read_to_string(path).map_err(Error::file(path))?;
+    // A file that is empty or half written must not count as one that withdraws everybody.
+    if CertificateDer::pem_slice_iter(given.as_bytes()).next().is_none() {
+        return Err(Error::Certificate(format!("{} holds no certificate", path.display())));
+    }
+    Ok(given)
 }
 
 /// The files that the TLS configuration is made from and that others may change.
@@ -99,7 +106,8 @@ fn serving_files(settings: &Settings) -> (PathBuf, PathBuf) {
     }
 }
 
-struct Authority {
+/// The server's own CA.
+pub struct Authority {
     certificate_pem: String,
     /// `None` where somebody keeps it elsewhere: then nothing can be signed here.
     key_pem: Option<String>,
@@ -124,6 +132,17 @@ impl Authority {
         write_private(&key, &key_pem)?;
         write(&certificate, &made.pem())?;
         Ok(Self { certificate_pem: made.pem(), key_pem: Some(key_pem) })
+    }
+
+    /// As a signer of what users request. A CA that cannot sign is told of.
+    pub fn signer(&self) -> Option<Arc<dyn Signer>> {
+        match OwnSigner::new(&self.certificate_pem, self.key_pem.as_deref()?) {
+            Ok(signer) => Some(Arc::new(signer)),
+            Err(why) => {
+                tracing::warn!(why, "the server's CA signs no requests");
+                None
+            }
+        }
     }
 
     /// Signs a new certificate and key and keeps them in these files.
@@ -221,7 +240,13 @@ fn serving_names(settings: &Settings) -> Result<Vec<SanType>, Error> {
     let reached = [settings.address, settings.advertise].into_iter().filter(|address| !address.is_unspecified());
     names.extend(own.into_iter().chain(reached).map(SanType::IpAddress));
     for name in &settings.names {
-        names.push(name.parse().map_or_else(|_| dns(name), |address| Ok(SanType::IpAddress(address)))?);
+        names.push(match name.parse() {
+            Ok(address) => SanType::IpAddress(address),
+            Err(_) if DnsName::try_from(name.strip_prefix("*.").unwrap_or(name)).is_ok() => dns(name)?,
+            Err(_) => {
+                return Err(Error::Flag(format!("--tls-san {name:?} is neither an address nor the name of a host")));
+            }
+        });
     }
     let mut seen = Vec::new();
     names.retain(|name| {
@@ -253,10 +278,14 @@ fn sec1_pem(pair: &KeyPair) -> String {
     else {
         return pair.serialize_pem();
     };
-    let sec1 = [&[0x30, 0x77, 0x02, 0x01, 0x01, 0x04, 0x20], private, &P256, rest].concat();
-    let text = BASE64.encode(sec1);
+    pem("EC PRIVATE KEY", &[&[0x30, 0x77, 0x02, 0x01, 0x01, 0x04, 0x20], private, &P256, rest].concat())
+}
+
+/// A block of PEM.
+pub fn pem(label: &str, der: &[u8]) -> String {
+    let text = BASE64.encode(der);
     let lines: Vec<&str> = text.as_bytes().chunks(64).filter_map(|line| std::str::from_utf8(line).ok()).collect();
-    format!("-----BEGIN EC PRIVATE KEY-----\n{}\n-----END EC PRIVATE KEY-----\n", lines.join("\n"))
+    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
 }
 
 /// The administrator's certificate and a kubeconfig that uses it.
@@ -333,7 +362,13 @@ pub fn check(settings: &Settings) -> Result<(), Error> {
         tls_config((&read(certificate)?, &read(key)?), "", ALL_VERSIONS)?;
     }
     if let Some(path) = &settings.client_ca {
-        fs::read_to_string(path).map_err(Error::file(path))?;
+        given_roots(path)?;
+    }
+    serving_names(settings)?;
+    // There is a place for what is written when the server is ready.
+    if let Some(path) = &settings.write_kubeconfig {
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        fs::read_dir(directory).map_err(Error::file(path))?;
     }
     Ok(())
 }
@@ -356,7 +391,10 @@ pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), Error> {
 
 /// Writes a file that is never half there, whatever happens meanwhile.
 fn write_whole(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
-    let fresh = path.with_extension("new");
+    // Beside it, under a name that no other file's has.
+    let mut fresh = path.as_os_str().to_owned();
+    fresh.push(".new");
+    let fresh = PathBuf::from(fresh);
     // One that a crash left behind may have another mode.
     let _ = fs::remove_file(&fresh);
     let mut file =

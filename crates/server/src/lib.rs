@@ -29,6 +29,7 @@ mod certificates;
 mod client_certificates;
 mod encryption;
 mod reload;
+mod signer;
 
 // Its store.
 mod etcd_metrics;

@@ -11,7 +11,7 @@ use pawl_auth::Authorizer;
 use pawl_auth::authn::Authorities;
 use pawl_auth::modes::Chain;
 use pawl_auth::rbac::Index;
-use pawl_controllers::{Catalogue, Oversight, Witness};
+use pawl_controllers::{Catalogue, Controllers, Oversight, Witness};
 use pawl_custom::AtRest;
 use pawl_http::{Api, ApiSettings, Audit, Health, Limits, Server, ServerOptions};
 use pawl_kv::{Kv, Revision};
@@ -74,9 +74,16 @@ async fn discard(directory: &Path) {
     tracing::warn!(directory = %directory.display(), "cannot be removed");
 }
 
-/// Starts a server. It listens only once it can answer. A start that is refused leaves nothing behind.
+/// Starts a server. It listens only once it can answer. A start that is refused leaves nothing behind: what was given is read and
+/// understood before anything is made.
 pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     certificates::check(&settings)?;
+    Controllers::check(&settings.controllers).map_err(Error::Flag)?;
+    let policy = auditing::policy(&settings)?;
+    let credentials = access::Credentials::read(&settings)?;
+    let index = Arc::new(Index::new());
+    let authorizers = access::chain(&settings, Arc::clone(&index))?;
+    let registry_settings = registry_settings(&settings, &authorizers)?;
     let metrics = prometheus::Registry::new();
     let encryption = encryption::start(&settings, &metrics).await?;
     let seed = settings.seed.iter().map(|path| seed::read(path)).collect::<Result<Vec<_>, _>>()?.concat();
@@ -87,9 +94,6 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     // Only the owner of the store makes certificates: a second server on the same directory has been refused by now.
     guard::secrets(&settings)?;
     let identity = certificates::prepare(&settings)?;
-    let index = Arc::new(Index::new());
-    let authorizers = access::chain(&settings, Arc::clone(&index))?;
-    let registry_settings = registry_settings(&settings, &authorizers)?;
     let builtin = pawl_kinds::load().map_err(|broken| Error::Start(broken.to_string()))?;
     let ratcheting = settings.gates.enabled("CRDValidationRatcheting");
     let gates = pawl_custom::prepare::Gates { ratcheting, ..Default::default() };
@@ -110,7 +114,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     followers.push(following);
     followers.extend(encryption.as_ref().map(|encryption| encryption.follow(&registry)));
     let health = Arc::new(health(&store, &registry, lag, encryption.as_ref()));
-    let audit = auditing::build(&settings)?;
+    let audit = auditing::build(&settings, policy)?;
     let oversight = oversight(&authorizers, audit.as_ref());
     let api_settings = ApiSettings {
         health: Arc::clone(&health),
@@ -127,12 +131,17 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         Box::new(FromTable::new(Arc::clone(&registry), source, Arc::clone(&catalogue), settings.advertised()));
     let authorities = Authorities::from_pem(&identity.client_roots);
     let authorities = Arc::new(authorities.map_err(|error| Error::Certificate(error.to_string()))?);
-    let access = access::build(&settings, &registry, authorizers, Arc::clone(&authorities))?;
+    let access = access::build(&settings, &registry, authorizers, (Arc::clone(&authorities), credentials))?;
     let api = Arc::new(Api::new(Arc::clone(&registry), access, documents, api_settings));
     measure(&api, pawl_custom::metrics::collectors());
     measure(&api, registry.collectors());
-    let root_ca = Some(identity.serving_roots.clone());
-    let options = pawl_controllers::Options { oversight, root_ca, catalogue: Some(catalogue), ..Default::default() };
+    let options = pawl_controllers::Options {
+        oversight,
+        root_ca: Some(identity.serving_roots.clone()),
+        signer: identity.ca.signer(),
+        catalogue: Some(catalogue),
+        ..Default::default()
+    };
     let mut company = Company::start(&registry, &settings, options, &api)?;
     seed::apply(&registry, &seed).await?;
     if let Some(path) = &settings.write_kubeconfig {

@@ -8,7 +8,8 @@ use pawl_server::{Running, Settings};
 use crate::{logging, runtime, say};
 
 /// What test suites that start a kube-apiserver would count and do not expect.
-const WITHOUT_EXTRAS: &str = "*,-root-ca-certificate-publisher-controller";
+const WITHOUT_EXTRAS: &str =
+    "*,-root-ca-certificate-publisher-controller,-certificatesigningrequest-signing-controller";
 
 pub fn run(given: Given) -> Result<ExitCode, String> {
     given.only_flags()?;

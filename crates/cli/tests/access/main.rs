@@ -5,5 +5,6 @@
 mod audit;
 mod certificates;
 mod open_doors;
+mod signing;
 mod tenancy;
 mod verdicts;
