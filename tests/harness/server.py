@@ -5,13 +5,12 @@ an etcd of its own (PAWL_ETCD, default etcd), started before it and stopped afte
 """
 import os
 import pathlib
+import re
 import signal
 import socket
-import ssl
 import subprocess
 import sys
 import time
-import urllib.request
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 TOKENS = 'admin-token,admin,admin-uid,"system:masters"\nalice-token,alice,\nbob-token,bob,\n'
@@ -56,9 +55,8 @@ class Etcd:
 
 class Server:
     def __init__(self, binary, directory, flags, environment=None):
-        port = free_port()
         self.environment = environment
-        self.url = f"https://127.0.0.1:{port}"
+        self.kubeconfig = directory / "kubeconfig"
         self.log = directory / "server.log"
         tokens = directory / "tokens.csv"
         tokens.write_text(TOKENS)
@@ -67,7 +65,7 @@ class Server:
         # With etcd the directory is where the server is started.
         store = ["--etcd-servers", self.etcd.url] if self.etcd else ["--data-dir", directory / "data"]
         self.command = [
-            binary, "serve", *store, "--secure-port", str(port),
+            binary, "serve", *store, "--secure-port=0", f"--write-kubeconfig={self.kubeconfig}",
             "--disable-admission-plugins=ServiceAccount", "--token-auth-file", tokens, *flags,
         ]
 
@@ -77,17 +75,15 @@ class Server:
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.environment, cwd=self.directory)
-        trust = ssl._create_unverified_context()
-        request = urllib.request.Request(self.url + "/readyz", headers={"Authorization": "Bearer admin-token"})
         end = time.monotonic() + 30
         while time.monotonic() < end:
             if self.process.poll() is not None:
                 raise RuntimeError("the server ended: " + self.log.read_text(errors="replace")[-800:])
-            try:
-                with urllib.request.urlopen(request, context=trust, timeout=5):
-                    return self
-            except OSError:
-                time.sleep(0.02)
+            # It is there, and whole, when the server is ready.
+            if self.kubeconfig.exists():
+                self.url = re.search(r"server: (\S+)", self.kubeconfig.read_text())[1]
+                return self
+            time.sleep(0.02)
         self.__exit__()
         raise RuntimeError("the server was not ready within 30 s")
 

@@ -42,39 +42,32 @@ start_etcd() {
     ETCD_PID=$!
 }
 
-# Starts again on the same directory when one is there.
+# Starts again on the same directory when one is there, on another port: the server chooses it, and writes its kubeconfig when it is ready.
 start_server() {
     [ -x "$PAWL_BIN" ] || fail_early "no server at $PAWL_BIN: build it (cargo build --release) or set PAWL_BIN"
     [ -n "${SERVER_DIR:-}" ] || make_server_dir
-    local port store=(--data-dir "$SERVER_DIR/data")
+    local store=(--data-dir "$SERVER_DIR/data")
     if [ "${PAWL_STORE:-}" = etcd ]; then
         [ -n "${ETCD_PID:-}" ] || start_etcd
         # What is kept beside is below where the server is started.
-        ln -sfn pawl-data "$SERVER_DIR/data"
         store=(--etcd-servers "$ETCD_URL")
     fi
-    port=$(free_port)
-    SERVER_URL=https://127.0.0.1:$port
+    export KUBECONFIG=$SERVER_DIR/kubeconfig
+    rm -f "$KUBECONFIG"
     # The address is from the block for documentation: it is only shown, nothing is sent there.
-    (cd "$SERVER_DIR" && exec "$PAWL_BIN" serve "${store[@]}" --secure-port "$port" --advertise-address 192.0.2.1 \
-        --token-auth-file "$SERVER_DIR/tokens.csv" "$@" >>"$SERVER_LOG" 2>&1) &
+    (cd "$SERVER_DIR" && exec "$PAWL_BIN" serve "${store[@]}" --secure-port 0 --write-kubeconfig "$KUBECONFIG" \
+        --advertise-address 192.0.2.1 --token-auth-file "$SERVER_DIR/tokens.csv" "$@" >>"$SERVER_LOG" 2>&1) &
     SERVER_PID=$!
     await_ready
-    export KUBECONFIG=$SERVER_DIR/data/admin.kubeconfig
+    SERVER_URL=$(sed -n 's/^ *server: //p' "$KUBECONFIG")
     SERVER_CA=$SERVER_DIR/ca.crt
-    python3 - "$KUBECONFIG" >"$SERVER_CA" <<'PYTHON'
-import base64, re, sys
-text = open(sys.argv[1]).read()
-print(base64.b64decode(re.search(r"certificate-authority-data: (\S+)", text).group(1)).decode())
-PYTHON
+    sed -n 's/^ *certificate-authority-data: //p' "$KUBECONFIG" | base64 -d >"$SERVER_CA"
 }
 
 await_ready() {
     local tries
     for tries in $(seq 1 1500); do
-        if curl -skf -o /dev/null --max-time 2 -H "Authorization: Bearer $SERVER_TOKEN" "$SERVER_URL/readyz"; then
-            return 0
-        fi
+        [ ! -e "$KUBECONFIG" ] || return 0
         if ! kill -0 "$SERVER_PID" 2>/dev/null; then
             cat "$SERVER_LOG" >&2
             fail_early "the server ended before it was ready"
