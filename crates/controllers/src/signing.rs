@@ -24,8 +24,17 @@ const REQUESTS: &str = "certificatesigningrequests";
 
 /// Who has the key of an authority.
 pub trait Signer: std::fmt::Debug + Send + Sync {
-    /// The certificate for an order, as PEM. The error says why there is none, and asking again would not change it.
-    fn certify(&self, order: &Order) -> Result<String, String>;
+    /// The certificate for an order, as PEM.
+    fn certify(&self, order: &Order) -> Result<String, Unsigned>;
+}
+
+/// Why there is no certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unsigned {
+    /// For a fault of the request: no signature will ever be under it.
+    Request(String),
+    /// For a fault of the authority, which may pass.
+    Authority(String),
 }
 
 /// A certificate that is wanted, and may be given.
@@ -125,17 +134,18 @@ impl Signing {
         let Some(request) = self.actor.read(&served, "", name).await?.as_deref().and_then(object) else {
             return Ok(());
         };
-        let (field, value) = match plan(&request) {
+        let signed = match plan(&request) {
             SigningVerdict::Leave => return Ok(()),
-            SigningVerdict::Sign(order) => match self.signer.certify(&order) {
-                Ok(certificate) => ("certificate", json!(BASE64.encode(certificate))),
-                // As with upstream's, it stays as it is.
-                Err(why) => {
-                    tracing::warn!(controller = %self.actor.name, name, why, "an approved request is not signed");
-                    return Ok(());
-                }
-            },
-            SigningVerdict::Refuse(why) => ("conditions", failure(&why)),
+            SigningVerdict::Sign(order) => self.signer.certify(&order),
+            SigningVerdict::Refuse(why) => Err(Unsigned::Request(why)),
+        };
+        let (field, value) = match signed {
+            Ok(certificate) => ("certificate", json!(BASE64.encode(certificate))),
+            Err(Unsigned::Request(why)) => ("conditions", failure(&why)),
+            Err(Unsigned::Authority(why)) => {
+                tracing::warn!(controller = %self.actor.name, name, why, "an approved request is not signed");
+                return Err(Status::internal(why));
+            }
         };
         let edit = |object: &mut Object| {
             // Somebody may have been faster.

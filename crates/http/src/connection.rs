@@ -10,6 +10,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use pawl_auth::authn::PeerCertificates;
 use pawl_gathering::Gathering;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
@@ -144,14 +145,38 @@ async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
     }
 }
 
+/// Whether a client begins to speak HTTP without TLS. These words are what Go's server looks for.
+async fn is_plain(stream: &TcpStream) -> bool {
+    const WORDS: [&[u8; 5]; 5] = [b"GET /", b"HEAD ", b"POST ", b"PUT /", b"OPTIO"];
+    let mut first = [0; 5];
+    matches!(stream.peek(&mut first).await, Ok(5)) && WORDS.contains(&&first)
+}
+
+/// Says what is wrong, in words that are known.
+async fn tell_plainly(mut stream: TcpStream) -> std::io::Result<()> {
+    /// A connection that is closed while something in it is unread takes the answer with it.
+    const HEARD: u64 = 64 * 1024;
+    let answer = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+    stream.write_all(answer).await?;
+    stream.shutdown().await?;
+    tokio::io::copy(&mut stream.take(HEARD), &mut tokio::io::sink()).await.map(drop)
+}
+
 async fn connection(shared: &Shared, tls: TlsAcceptor, stream: TcpStream, address: SocketAddr) {
-    let stream = match tokio::time::timeout(shared.patience, tls.accept(stream)).await {
-        Ok(Ok(stream)) => stream,
+    let handshake = async {
+        if is_plain(&stream).await {
+            tracing::debug!(%address, "HTTP where TLS is spoken");
+            return tell_plainly(stream).await.map(|()| None);
+        }
+        tls.accept(stream).await.map(Some)
+    };
+    let stream = match tokio::time::timeout(shared.patience, handshake).await {
+        Ok(Ok(Some(stream))) => stream,
         Ok(Err(error)) => {
             tracing::debug!(%address, %error, "TLS handshake failed");
             return;
         }
-        Err(_) => return,
+        Ok(Ok(None)) | Err(_) => return,
     };
     let certificate = stream.get_ref().1.peer_certificates().and_then(PeerCertificates::new);
     let peer = Arc::new(Peer { address: Some(address), certificate, ..Peer::default() });

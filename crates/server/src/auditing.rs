@@ -12,7 +12,12 @@ use crate::{Error, Settings};
 
 /// What the policy says, before anything is made. One that cannot be used is told of, even where no log asks for it yet.
 pub fn policy(settings: &Settings) -> Result<Option<Policy>, Error> {
-    let Some(policy) = &settings.audit.policy_file else { return Ok(None) };
+    let Some(policy) = &settings.audit.policy_file else {
+        if settings.audit.log_path.is_some() {
+            tracing::warn!("--audit-log-path without --audit-policy-file: nothing will be recorded");
+        }
+        return Ok(None);
+    };
     let text = fs::read_to_string(policy).map_err(Error::file(policy))?;
     let wrong = |why: String| Error::Flag(format!("loading audit policy file: {}: {why}", policy.display()));
     let parsed = pawl_schema::yaml::parse(&text).map_err(wrong)?;

@@ -6,13 +6,14 @@
 
 use std::time::Duration;
 
-use pawl_controllers::{Order, Signer};
+use pawl_controllers::{Order, Signer, Unsigned};
 use rcgen::{
     KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ED25519, PKCS_RSA_SHA256, PKCS_RSA_SHA384,
     PKCS_RSA_SHA512, SigningKey,
 };
 use time::OffsetDateTime;
 use x509_parser::certification_request::X509CertificationRequest;
+use x509_parser::error::X509Error;
 use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::pem::Pem;
 use x509_parser::prelude::FromDer;
@@ -101,12 +102,16 @@ impl OwnSigner {
         })
     }
 
-    fn certify_at(&self, order: &Order, now: i64) -> Result<Vec<u8>, String> {
-        let (_, request) = X509CertificationRequest::from_der(&order.request).map_err(|error| error.to_string())?;
-        request.verify_signature().map_err(|_| "the request is not signed by its own key")?;
-        let (from, until) = self.validity(order.seconds, now)?;
+    fn certify_at(&self, order: &Order, now: i64) -> Result<Vec<u8>, Unsigned> {
+        let wrong = |error: &dyn ToString| Unsigned::Request(error.to_string());
+        let (_, request) = X509CertificationRequest::from_der(&order.request).map_err(|error| wrong(&error))?;
+        request.verify_signature().map_err(|error| match error {
+            X509Error::SignatureVerificationError => wrong(&"the request is not signed by its own key"),
+            _ => wrong(&"the request has a key or a signature of a kind that is not known here"),
+        })?;
+        let (from, until) = self.validity(order.seconds, now).map_err(Unsigned::Authority)?;
         let mut serial = [0; 16];
-        getrandom::fill(&mut serial).map_err(|error| error.to_string())?;
+        getrandom::fill(&mut serial).map_err(|error| Unsigned::Authority(error.to_string()))?;
         let content = yasna::construct_der(|writer| {
             writer.write_sequence(|fields| {
                 fields.next().write_tagged(Tag::context(0), |version| version.write_u8(2));
@@ -124,7 +129,7 @@ impl OwnSigner {
                 });
             });
         });
-        let signature = self.key.sign(&content).map_err(|error| error.to_string())?;
+        let signature = self.key.sign(&content).map_err(|error| Unsigned::Authority(error.to_string()))?;
         Ok(yasna::construct_der(|writer| {
             writer.write_sequence(|fields| {
                 fields.next().write_der(&content);
@@ -207,7 +212,7 @@ impl OwnSigner {
 }
 
 impl Signer for OwnSigner {
-    fn certify(&self, order: &Order) -> Result<String, String> {
+    fn certify(&self, order: &Order) -> Result<String, Unsigned> {
         let der = self.certify_at(order, OffsetDateTime::now_utc().unix_timestamp())?;
         Ok(crate::certificates::pem("CERTIFICATE", &der))
     }
@@ -359,7 +364,8 @@ Ne/7K6KuTm/KAiBYZlTBe7PR8PEPi1zqd4vSTi+jKsDxHVsqYkqZ1YpEsA==\n\
         // The first letter of her name.
         let at = order.request.windows(3).position(|bytes| bytes == b"ann").unwrap();
         order.request[at] = b'A';
-        assert_eq!(signer.certify_at(&order, NOW).unwrap_err(), "the request is not signed by its own key");
+        let wrong = Unsigned::Request("the request is not signed by its own key".to_owned());
+        assert_eq!(signer.certify_at(&order, NOW).unwrap_err(), wrong);
     }
 
     #[test]
@@ -384,6 +390,7 @@ Ne/7K6KuTm/KAiBYZlTBe7PR8PEPi1zqd4vSTi+jKsDxHVsqYkqZ1YpEsA==\n\
         let der = signer.certify_at(&order(&["client auth"], None), far).unwrap();
         assert_eq!(X509Certificate::from_der(&der).unwrap().1.validity().not_before.timestamp(), far - 300);
         let (_, signer) = authority(NOW);
-        assert_eq!(signer.certify_at(&order(&[], None), NOW).unwrap_err(), "the authority has expired");
+        let expired = Unsigned::Authority("the authority has expired".to_owned());
+        assert_eq!(signer.certify_at(&order(&[], None), NOW).unwrap_err(), expired);
     }
 }

@@ -9,18 +9,30 @@ use serde_json::{Value, json};
 const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 const CLIENT: &str = "kubernetes.io/kube-apiserver-client";
 
-/// Asks for a certificate, and keeps the key.
-async fn ask(admin: &Client, name: &str, signer: &str, usage: &str) -> KeyPair {
+/// A request of Ann, in DER, and its key.
+fn request() -> (Vec<u8>, KeyPair) {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::OrganizationName, "builders");
     params.distinguished_name.push(DnType::CommonName, "ann");
-    let request = params.serialize_request(&key).unwrap().pem().unwrap();
+    let request = params.serialize_request(&key).unwrap();
+    (request.der().to_vec(), key)
+}
+
+async fn post(admin: &Client, (name, signer, usage): (&str, &str, &str), request: &[u8]) {
+    let text = BASE64.encode(request);
+    let pem = format!("-----BEGIN CERTIFICATE REQUEST-----\n{text}\n-----END CERTIFICATE REQUEST-----\n");
     let request = json!({"metadata": {"name": name}, "spec": {
-        "request": BASE64.encode(request), "signerName": signer, "usages": [usage], "expirationSeconds": 3600,
+        "request": BASE64.encode(pem), "signerName": signer, "usages": [usage], "expirationSeconds": 3600,
     }});
     admin.post(REQUESTS, &request).await.unwrap().expect(201);
+}
+
+/// Asks for a certificate, and keeps the key.
+async fn ask(admin: &Client, name: &str, signer: &str, usage: &str) -> KeyPair {
+    let (request, key) = request();
+    post(admin, (name, signer, usage), &request).await;
     key
 }
 
@@ -96,5 +108,23 @@ async fn a_server_without_the_controller_signs_nothing() {
         false => Err("it is not signed".into()),
     };
     running.until(signed).await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_signed_by_its_own_key_is_refused() {
+    let mut running = Running::start(&[], &[]).await;
+    let (mut request, _) = request();
+    let name = request.windows(3).position(|bytes| bytes == b"ann").unwrap();
+    request[name..name + 3].copy_from_slice(b"bob");
+    post(&running.admin, ("bob", CLIENT, "client auth"), &request).await;
+    approve(&running.admin, "bob").await;
+    let admin = running.place.client(Protocol::Http2);
+    let failed = async || match status(&admin, "bob").await["conditions"][1]["message"].as_str() {
+        Some("the request is not signed by its own key") => Ok(()),
+        other => Err(format!("{other:?}").into()),
+    };
+    running.until(failed).await;
+    assert!(status(&admin, "bob").await["certificate"].is_null());
     running.stop().await;
 }

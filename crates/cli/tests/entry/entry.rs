@@ -237,3 +237,56 @@ async fn other_names_renew_the_certificate_and_keep_the_authority() {
     assert_eq!(server.ended().await.code(), Some(1));
     assert!(server.log().contains("ca.key"), "{}", server.log());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_forgets_tls_is_told() {
+    let mut place = Place::new();
+    let server = place.start().await;
+    let answer = ask(place.port, "/api").await.unwrap();
+    assert_eq!(answer, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n");
+    // What is neither is no question.
+    let answer = async {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", place.port)).await.unwrap();
+        stream.write_all(b"GETTY").await.unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).await.unwrap_or_default();
+        bytes
+    };
+    assert!(!answer.await.starts_with(b"HTTP"));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_stays_empty_is_told_of() {
+    let mut place = Place::new();
+    let log = place.path("audit.log");
+    let server = place.start_flagged(&[&format!("--audit-log-path={}", log.display())]).await;
+    assert!(server.log().contains("--audit-log-path without --audit-policy-file"), "{}", server.log());
+    assert!(!log.exists());
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_side_by_side_write_their_own_kubeconfigs() {
+    let place = Place::new();
+    let start = |number: usize| {
+        let kubeconfig = place.path(&format!("server.{number}"));
+        let mut command = pawl();
+        command.args(["serve", "--ephemeral", "--secure-port=0", "--write-kubeconfig"]).arg(&kubeconfig);
+        command.env("TMPDIR", place.path("")).current_dir(place.path(""));
+        (place.launch(command), kubeconfig)
+    };
+    let mut servers: Vec<_> = (0..8).map(start).collect();
+    let mut urls = std::collections::BTreeSet::new();
+    for (server, kubeconfig) in &mut servers {
+        until_written(server, kubeconfig).await;
+        let text = fs::read_to_string(&*kubeconfig).unwrap();
+        urls.insert(text.lines().find(|line| line.contains("server: ")).unwrap().to_owned());
+        client(kubeconfig).await.apiserver_version().await.unwrap();
+    }
+    assert_eq!(urls.len(), servers.len());
+    for (server, _) in servers {
+        server.stop().await;
+    }
+}

@@ -165,12 +165,12 @@ pub mod tests {
     use super::*;
 
     /// A request of a user in a group, as PEM.
-    pub fn request(name: &str, group: &str, names: &[SanType]) -> String {
+    pub fn request(name: &str, group: &str, names: &[&SanType]) -> String {
         let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
         params.distinguished_name = rcgen::DistinguishedName::new();
         params.distinguished_name.push(DnType::OrganizationName, group);
         params.distinguished_name.push(DnType::CommonName, name);
-        params.subject_alt_names = names.to_vec();
+        params.subject_alt_names = names.iter().copied().cloned().collect();
         params.serialize_request(&KeyPair::generate().unwrap()).unwrap().pem().unwrap()
     }
 
@@ -203,25 +203,25 @@ pub mod tests {
         let mail = SanType::Rfc822Name("one@example.com".try_into().unwrap());
         let location = SanType::URI("https://example.com".try_into().unwrap());
         let address = SanType::IpAddress([192, 0, 2, 1].into());
-        let node = |names: &[SanType]| request("system:node:one", "system:nodes", names);
+        let node = |names: &[&SanType]| request("system:node:one", "system:nodes", names);
 
         check(Rule::NodeClient, &node(&[]), CLIENT, None);
-        check(Rule::NodeServer, &node(&[host.clone()]), SERVER, None);
-        check(Rule::NodeServer, &node(&[address.clone()]), &["digital signature", "server auth"], None);
-        check(Rule::NodeClient, &node(&[host.clone()]), CLIENT, Some("DNS subjectAltNames are not allowed"));
-        check(Rule::NodeClient, &node(&[mail.clone()]), CLIENT, Some("Email subjectAltNames are not allowed"));
-        check(Rule::NodeClient, &node(&[address]), CLIENT, Some("IP subjectAltNames are not allowed"));
-        check(Rule::NodeClient, &node(&[location.clone()]), CLIENT, Some("URI subjectAltNames are not allowed"));
+        check(Rule::NodeServer, &node(&[&host]), SERVER, None);
+        check(Rule::NodeServer, &node(&[&address]), &["digital signature", "server auth"], None);
+        check(Rule::NodeClient, &node(&[&host]), CLIENT, Some("DNS subjectAltNames are not allowed"));
+        check(Rule::NodeClient, &node(&[&mail]), CLIENT, Some("Email subjectAltNames are not allowed"));
+        check(Rule::NodeClient, &node(&[&address]), CLIENT, Some("IP subjectAltNames are not allowed"));
+        check(Rule::NodeClient, &node(&[&location]), CLIENT, Some("URI subjectAltNames are not allowed"));
         check(Rule::NodeServer, &node(&[]), SERVER, Some("DNS or IP subjectAltName is required"));
-        check(Rule::NodeServer, &node(&[host.clone(), mail]), SERVER, Some("Email subjectAltNames are not allowed"));
-        check(Rule::NodeServer, &node(&[host.clone(), location]), SERVER, Some("URI subjectAltNames are not allowed"));
+        check(Rule::NodeServer, &node(&[&host, &mail]), SERVER, Some("Email subjectAltNames are not allowed"));
+        check(Rule::NodeServer, &node(&[&host, &location]), SERVER, Some("URI subjectAltNames are not allowed"));
         let usages = "usages did not match [client auth digital signature key encipherment]";
         check(Rule::NodeClient, &node(&[]), SERVER, Some(usages));
         let usages = "usages did not match [digital signature key encipherment server auth]";
-        check(Rule::NodeServer, &node(&[host.clone()]), CLIENT, Some(usages));
-        let stranger = request("system:node:one", "builders", &[host.clone()]);
+        check(Rule::NodeServer, &node(&[&host]), CLIENT, Some(usages));
+        let stranger = request("system:node:one", "builders", &[&host]);
         check(Rule::NodeServer, &stranger, SERVER, Some("subject organization is not system:nodes"));
-        let user = request("ann", "system:nodes", &[host]);
+        let user = request("ann", "system:nodes", &[&host]);
         check(Rule::NodeServer, &user, SERVER, Some("subject common name does not begin with system:node:"));
         let user = request("ann", "system:nodes", &[]);
         check(Rule::NodeClient, &user, CLIENT, Some("subject common name does not begin with system:node:"));
