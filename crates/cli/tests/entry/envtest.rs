@@ -6,10 +6,14 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Command;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use pawl_testing::authority::{Authority, Request};
 use pawl_testing::{Client, Place, Protocol, Server, Trust};
-use rcgen::ExtendedKeyUsagePurpose;
+use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, KeyPair};
 use serde_json::json;
+
+const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
 /// A server as a test suite in Go has it.
 struct Environment {
@@ -21,6 +25,10 @@ struct Environment {
 
 impl Environment {
     async fn start() -> Self {
+        Self::start_flagged(&[]).await
+    }
+
+    async fn start_flagged(flags: &[&str]) -> Self {
         let place = Place::new();
         let certificates = place.path("certificates");
         fs::create_dir(&certificates).unwrap();
@@ -39,7 +47,9 @@ impl Environment {
         fs::write(certificates.join("sa-signer.crt"), certificate).unwrap();
         fs::write(certificates.join("sa-signer.key"), key).unwrap();
         let admin = clients.sign(&Request { user: "admin", groups: &["system:masters"], ..Request::default() });
-        let mut server = place.launch(command(&place, certificates));
+        let mut command = command(&place, certificates);
+        command.args(flags);
+        let mut server = place.launch(command);
         let anonymous =
             Client::new(place.port, Protocol::Http1, &Trust { ca: serving.certificate.clone(), certificate: None });
         server.until(async || anonymous.get("/healthz").await?.ok()).await.unwrap_or_else(|why| panic!("{why}"));
@@ -150,4 +160,59 @@ async fn several_servers_live_side_by_side() {
     for environment in environments {
         environment.server.stop().await;
     }
+}
+
+/// What controllers made in the namespace `n`, and whether a request that was approved is signed.
+async fn found(client: &Client) -> (Vec<String>, bool) {
+    let mut made = Vec::new();
+    for resource in ["configmaps", "serviceaccounts"] {
+        let list = client.get(&format!("/api/v1/namespaces/n/{resource}")).await.unwrap().expect(200);
+        let names = list["items"].as_array().unwrap().iter().map(|object| object["metadata"]["name"].as_str().unwrap());
+        made.extend(names.map(str::to_owned));
+    }
+    let request = client.get(&format!("{REQUESTS}/ann")).await.unwrap().expect(200);
+    (made, request["status"]["certificate"].is_string())
+}
+
+async fn fill(client: &Client) {
+    for name in ["n", "passing"] {
+        client.post("/api/v1/namespaces", &json!({"metadata": {"name": name}})).await.unwrap().expect(201);
+    }
+    let params = CertificateParams::new(Vec::<String>::new()).unwrap();
+    let text = params.serialize_request(&KeyPair::generate().unwrap()).unwrap().pem().unwrap();
+    let spec = json!({"request": BASE64.encode(text), "signerName": "kubernetes.io/kube-apiserver-client", "usages": ["client auth"]});
+    let mut request =
+        client.post(REQUESTS, &json!({"metadata": {"name": "ann"}, "spec": spec})).await.unwrap().expect(201);
+    request["status"] = json!({"conditions": [{"type": "Approved", "status": "True", "reason": "Test"}]});
+    client.put(&format!("{REQUESTS}/ann/approval"), &request).await.unwrap().expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_suites_do_not_expect_is_not_there() {
+    let mut environment = Environment::start().await;
+    let client = environment.client();
+    fill(&client).await;
+    // Controllers are at work.
+    client.delete("/api/v1/namespaces/passing").await.unwrap().expect(200);
+    let gone = async || match client.get("/api/v1/namespaces/passing").await?.code {
+        404 => Ok(()),
+        code => Err(format!("{code}").into()),
+    };
+    environment.server.until(gone).await.unwrap();
+    assert_eq!(found(&client).await, (Vec::new(), false));
+    environment.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_suites_ask_for_is_there() {
+    let mut environment = Environment::start_flagged(&["--controllers=*"]).await;
+    let client = environment.client();
+    fill(&client).await;
+    let all = (vec!["kube-root-ca.crt".to_owned(), "default".to_owned()], true);
+    let there = async || match found(&client).await {
+        found if found == all => Ok(()),
+        found => Err(format!("{found:?}").into()),
+    };
+    environment.server.until(there).await.unwrap();
+    environment.server.stop().await;
 }
