@@ -54,17 +54,20 @@ pub fn prepare(settings: &Settings) -> Result<Identity, Error> {
     fs::create_dir_all(&settings.cert_dir).map_err(Error::file(&settings.cert_dir))?;
     let ca = Authority::load_or_make(&settings.data_dir.join("pki"))?;
     let (certificate, _) = serving(settings, &ca)?;
-    let Renewed { tls, client_roots } = read(settings)?;
+    let Renewed { tls, client_roots } = with_authority(settings, &ca)?;
     let trusted = if settings.tls.is_some() { certificate.clone() } else { ca.certificate_pem.clone() };
     let kubeconfig = admin(settings, &ca, &trusted)?;
     Ok(Identity { tls, kubeconfig, client_roots, serving_roots: trusted, ca })
 }
 
-/// What the files hold now.
+/// What the files hold now. A server that runs goes on with what it has when its CA is taken away: it makes no other.
 pub fn read(settings: &Settings) -> Result<Renewed, Error> {
-    let ca = Authority::load_or_make(&settings.data_dir.join("pki"))?;
-    let (certificate, key) = serving(settings, &ca)?;
-    let client_roots = client_roots(settings, &ca)?;
+    with_authority(settings, &Authority::load(&settings.data_dir.join("pki"))?)
+}
+
+fn with_authority(settings: &Settings, ca: &Authority) -> Result<Renewed, Error> {
+    let (certificate, key) = serving(settings, ca)?;
+    let client_roots = client_roots(settings, ca)?;
     let versions: &[&SupportedProtocolVersion] = if settings.only_tls13 { &[&TLS13] } else { ALL_VERSIONS };
     let mut tls = tls_config((&certificate, &key), &client_roots, versions)?;
     tls.alpn_protocols = match settings.http2 {
@@ -114,6 +117,12 @@ pub struct Authority {
 }
 
 impl Authority {
+    fn load(directory: &Path) -> Result<Self, Error> {
+        let certificate = directory.join("ca.crt");
+        let certificate_pem = fs::read_to_string(&certificate).map_err(Error::file(&certificate))?;
+        Ok(Self { certificate_pem, key_pem: read_if_there(&directory.join("ca.key"))? })
+    }
+
     fn load_or_make(directory: &Path) -> Result<Self, Error> {
         fs::create_dir_all(directory).map_err(Error::file(directory))?;
         let (certificate, key) = (directory.join("ca.crt"), directory.join("ca.key"));
@@ -260,7 +269,7 @@ fn serving_names(settings: &Settings) -> Result<Vec<SanType>, Error> {
 
 /// Whether a certificate of ours has to be made anew by now.
 pub fn due(settings: &Settings) -> bool {
-    let Ok(ca) = Authority::load_or_make(&settings.data_dir.join("pki")) else { return false };
+    let Ok(ca) = Authority::load(&settings.data_dir.join("pki")) else { return false };
     let names = serving_names(settings).unwrap_or_default();
     let (certificate, _) = serving_files(settings);
     settings.tls.is_none() && fs::read_to_string(&certificate).is_ok_and(|found| ca.is_due(&found, &names))

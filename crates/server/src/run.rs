@@ -40,7 +40,7 @@ pub struct Running {
     health: Arc<Health>,
     company: Company,
     serving: JoinHandle<()>,
-    /// What keeps the caches up to date: needed until the last write has been answered.
+    /// What keeps caches and certificates up to date: needed until the last write has been answered.
     followers: Vec<JoinHandle<()>>,
     /// Says why the server cannot go on, when it cannot.
     failed: oneshot::Receiver<Error>,
@@ -149,7 +149,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     }
     company.list(&registry, placeholders);
     let (renewed, tls) = watch::channel(identity.tls);
-    tokio::spawn(reload::follow(settings.clone(), renewed, authorities));
+    followers.push(tokio::spawn(reload::follow(settings.clone(), renewed, authorities)));
     let server = Server::new(api, tls, server_options(&settings));
     let serving = tokio::spawn(server.run(listener));
     notify::ready();

@@ -120,6 +120,26 @@ async fn a_new_authority_counts_at_once_and_for_who_is_connected() {
     server.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_whose_authority_is_taken_away_makes_no_other() {
+    let mut place = Place::new();
+    let mut server = place.start().await;
+    let (pki, elsewhere) = (place.data().join("pki"), place.path("elsewhere"));
+    let client = place.client(Protocol::Http1);
+    fs::rename(&pki, &elsewhere).unwrap();
+    let told = async || match server_log(&place).contains("cannot be used") {
+        true => Ok(()),
+        false => Err("nothing was told".into()),
+    };
+    server.until(told).await.unwrap_or_else(|why| panic!("{why}"));
+    assert!(!pki.exists());
+    // On a new connection, as all of them are.
+    assert_eq!(whoami(&client).await.unwrap(), "root");
+    fs::rename(&elsewhere, &pki).unwrap();
+    assert_eq!(whoami(&client).await.unwrap(), "root");
+    server.stop().await;
+}
+
 fn server_log(place: &Place) -> String {
     fs::read_to_string(place.path("stderr.log")).unwrap()
 }
