@@ -74,19 +74,12 @@ async fn discard(directory: &Path) {
     tracing::warn!(directory = %directory.display(), "cannot be removed");
 }
 
-/// Starts a server. It listens only once it can answer. A start that is refused leaves nothing behind: what was given is read and
-/// understood before anything is made.
+/// Starts a server. It listens only once it can answer. A start that is refused leaves nothing behind.
 pub async fn start(mut settings: Settings) -> Result<Running, Error> {
-    certificates::check(&settings)?;
-    Controllers::check(&settings.controllers).map_err(Error::Flag)?;
-    let policy = auditing::policy(&settings)?;
-    let credentials = access::Credentials::read(&settings)?;
     let index = Arc::new(Index::new());
-    let authorizers = access::chain(&settings, Arc::clone(&index))?;
-    let registry_settings = registry_settings(&settings, &authorizers)?;
+    let Understood { policy, credentials, seed, authorizers, registry_settings } = understand(&settings, &index)?;
     let metrics = prometheus::Registry::new();
     let encryption = encryption::start(&settings, &metrics).await?;
-    let seed = settings.seed.iter().map(|path| seed::read(path)).collect::<Result<Vec<_>, _>>()?.concat();
     let (listener, local) = listen(&mut settings).await?;
     let store::Chosen { kv: store, ephemeral, lock } = store::choose(&mut settings, &metrics).await?;
     #[cfg(feature = "raw-store")]
@@ -135,14 +128,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
     let api = Arc::new(Api::new(Arc::clone(&registry), access, documents, api_settings));
     measure(&api, pawl_custom::metrics::collectors());
     measure(&api, registry.collectors());
-    let options = pawl_controllers::Options {
-        oversight,
-        root_ca: Some(identity.serving_roots.clone()),
-        signer: identity.ca.signer(),
-        catalogue: Some(catalogue),
-        ..Default::default()
-    };
-    let mut company = Company::start(&registry, &settings, options, &api)?;
+    let mut company = Company::start(&registry, &settings, options(oversight, &identity, catalogue), &api)?;
     seed::apply(&registry, &seed).await?;
     if let Some(path) = &settings.write_kubeconfig {
         certificates::publish(&identity.kubeconfig, path)?;
@@ -164,6 +150,40 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         ephemeral,
         _lock: lock,
     })
+}
+
+/// What flags say, and the files that they name.
+struct Understood {
+    policy: Option<pawl_audit::Policy>,
+    credentials: access::Credentials,
+    seed: Vec<seed::Manifest>,
+    authorizers: Arc<Chain>,
+    registry_settings: pawl_registry::Settings,
+}
+
+/// Reads what was given, before anything is made: what is wrong with it is told by a start that has written nothing.
+fn understand(settings: &Settings, index: &Arc<Index>) -> Result<Understood, Error> {
+    certificates::check(settings)?;
+    Controllers::check(&settings.controllers).map_err(Error::Flag)?;
+    let authorizers = access::chain(settings, Arc::clone(index))?;
+    Ok(Understood {
+        policy: auditing::policy(settings)?,
+        credentials: access::Credentials::read(settings)?,
+        seed: settings.seed.iter().map(|path| seed::read(path)).collect::<Result<Vec<_>, _>>()?.concat(),
+        registry_settings: registry_settings(settings, &authorizers)?,
+        authorizers,
+    })
+}
+
+/// What the controllers are told.
+fn options(oversight: Oversight, identity: &Identity, catalogue: Arc<Catalogue>) -> pawl_controllers::Options {
+    pawl_controllers::Options {
+        oversight,
+        root_ca: Some(identity.serving_roots.clone()),
+        signer: identity.ca.signer(),
+        catalogue: Some(catalogue),
+        ..Default::default()
+    }
 }
 
 /// Listens. The port must be known for what points to it; who connects meanwhile waits until the server answers.
