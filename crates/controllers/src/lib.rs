@@ -50,7 +50,7 @@ pub use definitions::Catalogue;
 pub use leadership::Leadership;
 pub use oversight::{Act, Oversight, Witness};
 pub use selection::ControllerName;
-pub use signing::{Order, Signer, Unsigned};
+pub use signing::{Order, OtherName, Signer, SigningRequest, Unsigned};
 pub use workqueue::{Reconciled, WorkQueue};
 
 use counters::Tally;

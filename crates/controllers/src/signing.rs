@@ -3,6 +3,7 @@
 //! Owns which signers of Kubernetes it answers for, and what each of them certifies. A request that its signer does not certify is
 //! marked as failed, once; requests to other signers are left to those. The key is not seen here: see [`Signer`].
 
+mod request;
 mod rules;
 
 use std::sync::Arc;
@@ -18,6 +19,8 @@ use crate::counters::Tally;
 use crate::informer::{Batch, Followed, Informer};
 use crate::tasks::{Reconciler, Tasks};
 use crate::workqueue::{Reconciled, WorkQueue};
+
+pub use request::{OtherName, SigningRequest};
 
 const GROUP: &str = "certificates.k8s.io";
 const REQUESTS: &str = "certificatesigningrequests";
@@ -40,8 +43,7 @@ pub enum Unsigned {
 /// A certificate that is wanted, and may be given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// The request, in DER.
-    pub request: Vec<u8>,
+    pub request: SigningRequest,
     /// What it may be used for, in the API's words.
     pub usages: Vec<String>,
     /// How long it should live, if that was said.
@@ -72,14 +74,11 @@ enum SigningVerdict {
 fn plan(request: &Object) -> SigningVerdict {
     let Some(spec) = read::map(request, "spec").filter(|_| is_waiting(request)) else { return SigningVerdict::Leave };
     let Some(rule) = rules::of_signer(read::text(spec, "signerName")) else { return SigningVerdict::Leave };
-    // The API takes only what can be read.
-    let Some(der) = rules::first_request(&BASE64.decode(read::text(spec, "request")).unwrap_or_default()) else {
-        return SigningVerdict::Leave;
-    };
     let usages = read::texts(spec, "usages");
-    match rule.check(&der, &usages) {
-        Ok(()) => SigningVerdict::Sign(Order {
-            request: der,
+    let request = SigningRequest::read(&BASE64.decode(read::text(spec, "request")).unwrap_or_default());
+    match request.and_then(|request| rule.check(&request, &usages).map(|()| request)) {
+        Ok(request) => SigningVerdict::Sign(Order {
+            request,
             usages: usages.into_iter().map(str::to_owned).collect(),
             seconds: spec.get("expirationSeconds").and_then(Value::as_i64),
         }),
@@ -179,7 +178,7 @@ mod tests {
     fn request(signer: &str, conditions: Value) -> Object {
         let request = json!({
             "metadata": {"name": "r", "uid": "u"},
-            "spec": {"signerName": signer, "request": BASE64.encode(rules::tests::request("system:node:one", "system:nodes", &[])), "usages": ["client auth"], "expirationSeconds": 600},
+            "spec": {"signerName": signer, "request": BASE64.encode(request::tests::request("system:node:one", "system:nodes", &[])), "usages": ["client auth"], "expirationSeconds": 600},
             "status": {"conditions": conditions},
         });
         request.as_object().unwrap().clone()

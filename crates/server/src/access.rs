@@ -55,7 +55,8 @@ pub fn build(
     settings: &Settings,
     registry: &Arc<Registry>,
     chain: Arc<Chain>,
-    (authorities, credentials): (Arc<Authorities>, Credentials),
+    authorities: Arc<Authorities>,
+    credentials: Credentials,
 ) -> Result<Access, Error> {
     let accounts = &settings.service_accounts;
     let Credentials { issuers, audiences, tokens, mut keys, signing } = credentials;

@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use pawl_controllers::Signer;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
     SanType,
@@ -24,7 +23,6 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::pem::Pem;
 
 use crate::client_certificates::AnyCertificate;
-use crate::signer::OwnSigner;
 use crate::{Error, Settings};
 
 const YEARS: i64 = 10;
@@ -111,9 +109,9 @@ fn serving_files(settings: &Settings) -> (PathBuf, PathBuf) {
 
 /// The server's own CA.
 pub struct Authority {
-    certificate_pem: String,
+    pub certificate_pem: String,
     /// `None` where somebody keeps it elsewhere: then nothing can be signed here.
-    key_pem: Option<String>,
+    pub key_pem: Option<String>,
 }
 
 impl Authority {
@@ -141,17 +139,6 @@ impl Authority {
         write_private(&key, &key_pem)?;
         write(&certificate, &made.pem())?;
         Ok(Self { certificate_pem: made.pem(), key_pem: Some(key_pem) })
-    }
-
-    /// As a signer of what users request. A CA that cannot sign is told of.
-    pub fn signer(&self) -> Option<Arc<dyn Signer>> {
-        match OwnSigner::new(&self.certificate_pem, self.key_pem.as_deref()?) {
-            Ok(signer) => Some(Arc::new(signer)),
-            Err(why) => {
-                tracing::warn!(why, "the server's CA signs no requests");
-                None
-            }
-        }
     }
 
     /// Signs a new certificate and key and keeps them in these files.

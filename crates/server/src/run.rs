@@ -28,6 +28,7 @@ use crate::documents::FromTable;
 use crate::encryption::Encryption;
 use crate::gates::Gates;
 use crate::roles;
+use crate::signer::OwnSigner;
 use crate::{
     Error, Settings, access, auditing, bootstrap, certificates, descriptors, encryption, guard, notify, parent, reload,
     seed, store,
@@ -124,7 +125,7 @@ pub async fn start(mut settings: Settings) -> Result<Running, Error> {
         Box::new(FromTable::new(Arc::clone(&registry), source, Arc::clone(&catalogue), settings.advertised()));
     let authorities = Authorities::from_pem(&identity.client_roots);
     let authorities = Arc::new(authorities.map_err(|error| Error::Certificate(error.to_string()))?);
-    let access = access::build(&settings, &registry, authorizers, (Arc::clone(&authorities), credentials))?;
+    let access = access::build(&settings, &registry, authorizers, Arc::clone(&authorities), credentials)?;
     let api = Arc::new(Api::new(Arc::clone(&registry), access, documents, api_settings));
     measure(&api, pawl_custom::metrics::collectors());
     measure(&api, registry.collectors());
@@ -180,7 +181,7 @@ fn options(oversight: Oversight, identity: &Identity, catalogue: Arc<Catalogue>)
     pawl_controllers::Options {
         oversight,
         root_ca: Some(identity.serving_roots.clone()),
-        signer: identity.ca.signer(),
+        signer: OwnSigner::of(&identity.ca),
         catalogue: Some(catalogue),
         ..Default::default()
     }

@@ -1,12 +1,13 @@
 //! The server's own authority as a signer of requests: what it certifies, certificates look as upstream's controller makes them.
 //!
-//! Owns how a certificate is laid out. Subject and key are taken from the request byte for byte: the crate that makes the server's own
-//! certificates knows one value for each attribute of a name, and users are in many groups. Whether a request may be signed has been
-//! decided before (`pawl_controllers::Order`).
+//! Owns how a certificate is laid out: the crate that makes the server's own certificates knows one value for each attribute of a name,
+//! and users are in many groups. What is signed, and whether, has been decided before (`pawl_controllers::Order`): of the request itself
+//! only its key is taken, and its signature looked at.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use pawl_controllers::{Order, Signer, Unsigned};
+use pawl_controllers::{Order, OtherName, Signer, Unsigned};
 use rcgen::{
     KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ED25519, PKCS_RSA_SHA256, PKCS_RSA_SHA384,
     PKCS_RSA_SHA512, SigningKey,
@@ -14,11 +15,13 @@ use rcgen::{
 use time::OffsetDateTime;
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::error::X509Error;
-use x509_parser::extensions::{GeneralName, ParsedExtension};
+use x509_parser::extensions::ParsedExtension;
 use x509_parser::pem::Pem;
 use x509_parser::prelude::FromDer;
 use yasna::models::{GeneralizedTime, ObjectIdentifier, UTCTime};
 use yasna::{DERWriter, DERWriterSeq, Tag};
+
+use crate::certificates::{self, Authority};
 
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 const SHORTEST: Duration = Duration::from_secs(10 * 60);
@@ -82,8 +85,19 @@ impl std::fmt::Debug for OwnSigner {
 }
 
 impl OwnSigner {
+    /// The server's CA, where it can sign. One that should and cannot is told of.
+    pub fn of(ca: &Authority) -> Option<Arc<dyn Signer>> {
+        match Self::new(&ca.certificate_pem, ca.key_pem.as_deref()?) {
+            Ok(signer) => Some(Arc::new(signer)),
+            Err(why) => {
+                tracing::warn!(why, "the server's CA signs no requests");
+                None
+            }
+        }
+    }
+
     /// The error says why these cannot sign.
-    pub fn new(certificate: &str, key: &str) -> Result<Self, String> {
+    fn new(certificate: &str, key: &str) -> Result<Self, String> {
         let key = KeyPair::from_pem(key).map_err(|error| error.to_string())?;
         let algorithm = algorithm(&key).ok_or("its key is of a kind that does not sign here")?;
         let block = Pem::iter_from_buffer(certificate.as_bytes()).next().ok_or("it holds no certificate")?;
@@ -104,7 +118,7 @@ impl OwnSigner {
 
     fn certify_at(&self, order: &Order, now: i64) -> Result<Vec<u8>, Unsigned> {
         let wrong = |error: &dyn ToString| Unsigned::Request(error.to_string());
-        let (_, request) = X509CertificationRequest::from_der(&order.request).map_err(|error| wrong(&error))?;
+        let (_, request) = X509CertificationRequest::from_der(&order.request.der).map_err(|error| wrong(&error))?;
         request.verify_signature().map_err(|error| match error {
             X509Error::SignatureVerificationError => wrong(&"the request is not signed by its own key"),
             _ => wrong(&"the request has a key or a signature of a kind that is not known here"),
@@ -122,10 +136,10 @@ impl OwnSigner {
                     write_time(validity.next(), from);
                     write_time(validity.next(), until);
                 });
-                fields.next().write_der(request.certification_request_info.subject.as_raw());
+                fields.next().write_sequence(|subject| write_subject(subject, order));
                 fields.next().write_der(request.certification_request_info.subject_pki.raw);
                 fields.next().write_tagged(Tag::context(3), |extensions| {
-                    extensions.write_sequence(|extensions| self.write_extensions(extensions, &order.usages, &request));
+                    extensions.write_sequence(|extensions| self.write_extensions(extensions, order));
                 });
             });
         });
@@ -160,12 +174,7 @@ impl OwnSigner {
         });
     }
 
-    fn write_extensions(
-        &self,
-        extensions: &mut DERWriterSeq<'_>,
-        usages: &[String],
-        request: &X509CertificationRequest<'_>,
-    ) {
+    fn write_extensions(&self, extensions: &mut DERWriterSeq<'_>, Order { request, usages, .. }: &Order) {
         let is_asked = |word: &str| usages.iter().any(|usage| usage == word);
         let mut bits = [false; 9];
         for (_, bit) in BITS.iter().filter(|(word, _)| is_asked(word)) {
@@ -197,13 +206,17 @@ impl OwnSigner {
                 });
             });
         }
-        let names = names(request);
-        if !names.is_empty() {
-            let is_all = request.certification_request_info.subject.iter().next().is_none();
-            write_extension(extensions.next(), ALTERNATIVE_NAMES, is_all, |writer| {
+        if !request.names.is_empty() {
+            write_extension(extensions.next(), ALTERNATIVE_NAMES, request.subject.is_empty(), |writer| {
                 writer.write_sequence(|list| {
-                    for (tag, name) in names {
-                        list.next().write_tagged_implicit(Tag::context(tag), |field| field.write_bytes(name));
+                    for name in &request.names {
+                        let (tag, bytes) = match name {
+                            OtherName::Mail(mail) => (1, mail.as_bytes()),
+                            OtherName::Host(host) => (2, host.as_bytes()),
+                            OtherName::Location(location) => (6, location.as_bytes()),
+                            OtherName::Address(address) => (7, address.as_slice()),
+                        };
+                        list.next().write_tagged_implicit(Tag::context(tag), |field| field.write_bytes(bytes));
                     }
                 });
             });
@@ -214,7 +227,7 @@ impl OwnSigner {
 impl Signer for OwnSigner {
     fn certify(&self, order: &Order) -> Result<String, Unsigned> {
         let der = self.certify_at(order, OffsetDateTime::now_utc().unix_timestamp())?;
-        Ok(crate::certificates::pem("CERTIFICATE", &der))
+        Ok(certificates::pem("CERTIFICATE", &der))
     }
 }
 
@@ -233,6 +246,17 @@ fn algorithm(key: &KeyPair) -> Option<(&'static [u64], bool)> {
         (&PKCS_RSA_SHA512, &[1, 2, 840, 113_549, 1, 1, 13], true),
     ];
     known.into_iter().find(|(known, ..)| *known == kind).map(|(_, oid, has_parameter)| (oid, has_parameter))
+}
+
+fn write_subject(subject: &mut DERWriterSeq<'_>, order: &Order) {
+    for (kind, text) in &order.request.subject {
+        subject.next().write_set(|one| {
+            one.next().write_sequence(|attribute| {
+                attribute.next().write_oid(&ObjectIdentifier::from_slice(kind));
+                attribute.next().write_utf8_string(text);
+            });
+        });
+    }
 }
 
 fn write_extension(writer: DERWriter<'_>, oid: &[u64], is_critical: bool, value: impl FnOnce(DERWriter<'_>)) {
@@ -264,26 +288,9 @@ fn write_time(writer: DERWriter<'_>, seconds: i64) {
     }
 }
 
-/// The other names that a request asks for: hosts, mail, addresses and locations.
-fn names<'a>(request: &'a X509CertificationRequest<'a>) -> Vec<(u64, &'a [u8])> {
-    let mut names = Vec::new();
-    for extension in request.requested_extensions().into_iter().flatten() {
-        let ParsedExtension::SubjectAlternativeName(given) = extension else { continue };
-        for name in &given.general_names {
-            names.extend(match name {
-                GeneralName::RFC822Name(mail) => Some((1, mail.as_bytes())),
-                GeneralName::DNSName(host) => Some((2, host.as_bytes())),
-                GeneralName::URI(location) => Some((6, location.as_bytes())),
-                GeneralName::IPAddress(address) => Some((7, *address)),
-                _ => None,
-            });
-        }
-    }
-    names
-}
-
 #[cfg(test)]
 mod tests {
+    use pawl_controllers::SigningRequest;
     use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyUsagePurpose};
     use x509_parser::certificate::X509Certificate;
 
@@ -319,7 +326,7 @@ Ne/7K6KuTm/KAiBYZlTBe7PR8PEPi1zqd4vSTi+jKsDxHVsqYkqZ1YpEsA==\n\
     }
 
     fn order(usages: &[&str], seconds: Option<i64>) -> Order {
-        let request = Pem::iter_from_buffer(ANN.as_bytes()).next().unwrap().unwrap().contents;
+        let request = SigningRequest::read(ANN.as_bytes()).unwrap();
         Order { request, usages: usages.iter().map(|usage| (*usage).to_owned()).collect(), seconds }
     }
 
@@ -362,8 +369,8 @@ Ne/7K6KuTm/KAiBYZlTBe7PR8PEPi1zqd4vSTi+jKsDxHVsqYkqZ1YpEsA==\n\
         let (_, signer) = authority(4_000_000_000);
         let mut order = order(&["client auth"], None);
         // The first letter of her name.
-        let at = order.request.windows(3).position(|bytes| bytes == b"ann").unwrap();
-        order.request[at] = b'A';
+        let at = order.request.der.windows(3).position(|bytes| bytes == b"ann").unwrap();
+        order.request.der[at] = b'A';
         let wrong = Unsigned::Request("the request is not signed by its own key".to_owned());
         assert_eq!(signer.certify_at(&order, NOW).unwrap_err(), wrong);
     }

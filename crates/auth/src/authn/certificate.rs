@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pawl_meta::time;
 use ring::digest;
 use x509_parser::certificate::X509Certificate;
+use x509_parser::der_parser::asn1_rs::Tag;
 use x509_parser::prelude::FromDer;
 use x509_parser::x509::AttributeTypeAndValue;
 
@@ -71,7 +72,11 @@ pub fn user_from_certificate(der: &[u8]) -> Result<Option<User>, &'static str> {
 fn text(attribute: &AttributeTypeAndValue<'_>) -> Option<String> {
     match attribute.as_str() {
         Ok(text) => Some(text.to_owned()),
-        Err(_) => String::from_utf8(attribute.as_slice().to_vec()).ok(),
+        // Admission knows this form, too. What it takes for no name must be none here.
+        Err(_) if attribute.attr_value().tag() == Tag::T61String => {
+            String::from_utf8(attribute.as_slice().to_vec()).ok()
+        }
+        Err(_) => None,
     }
 }
 
@@ -105,6 +110,26 @@ mod tests {
         assert_eq!((id.len(), &id[..11]), (75, "X509SHA256="));
         assert_eq!(user_from_certificate(&certificate(&names[..1], &[])).unwrap().unwrap().uid, "");
         assert_eq!(user_from_certificate(&certificate(&names[1..], &client)), Ok(None));
+    }
+
+    #[test]
+    fn a_disguised_group_is_none() {
+        const UTF8: u8 = 0x0c;
+        let names = [(DnType::CommonName, "alice"), (DnType::OrganizationName, "system:masters")];
+        let plain = certificate(&names, &[]);
+        assert_eq!(user_from_certificate(&plain).unwrap().unwrap().groups, ["system:masters"]);
+        // Octets, and texts that are visible or general: admission does not take these for a name.
+        for kind in [0x04, 0x1a, 0x1b] {
+            let mut disguised = plain.clone();
+            for at in 2..plain.len() {
+                if plain[at..].starts_with(b"system:masters") && plain[at - 2] == UTF8 {
+                    disguised[at - 2] = kind;
+                }
+            }
+            assert_ne!(disguised, plain);
+            let user = user_from_certificate(&disguised).unwrap().unwrap();
+            assert_eq!((user.name.as_str(), user.groups.len()), ("alice", 0), "{kind:x}");
+        }
     }
 
     #[test]

@@ -2,16 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use x509_parser::certification_request::X509CertificationRequest;
-use x509_parser::extensions::{GeneralName, ParsedExtension};
-use x509_parser::pem::Pem;
-use x509_parser::prelude::FromDer;
-use x509_parser::x509::X509Name;
+use super::request::{OtherName, SigningRequest};
 
 const NODES: &str = "system:nodes";
 const NODE: &str = "system:node:";
 const SIGNATURE: &str = "digital signature";
 const ENCIPHERMENT: &str = "key encipherment";
+const MAIL: &str = "Email subjectAltNames are not allowed";
+const LOCATION: &str = "URI subjectAltNames are not allowed";
 
 /// What one signer looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,21 +35,13 @@ pub fn of_signer(name: &str) -> Option<Rule> {
     })
 }
 
-/// The request in a text of PEM, in DER: it is the first block there.
-pub fn first_request(pem: &[u8]) -> Option<Vec<u8>> {
-    let block = Pem::iter_from_buffer(pem).next()?.ok().filter(|block| block.label == "CERTIFICATE REQUEST")?;
-    X509CertificationRequest::from_der(&block.contents).ok()?;
-    Some(block.contents)
-}
-
 impl Rule {
     /// Whether a request is one that this signer certifies. The error is for who asked.
-    pub fn check(self, request: &[u8], usages: &[&str]) -> Result<(), String> {
-        let (_, request) = X509CertificationRequest::from_der(request).map_err(|error| error.to_string())?;
+    pub fn check(self, request: &SigningRequest, usages: &[&str]) -> Result<(), String> {
         match self {
             Self::Client => check_client_usages(usages),
-            Self::NodeClient => check_node_client(&request, usages).map_err(str::to_owned),
-            Self::NodeServer => check_node_server(&request, usages).map_err(str::to_owned),
+            Self::NodeClient => check_node_client(request, usages).map_err(str::to_owned),
+            Self::NodeServer => check_node_server(request, usages).map_err(str::to_owned),
             Self::Anything => Ok(()),
         }
     }
@@ -67,58 +57,72 @@ fn check_client_usages(usages: &[&str]) -> Result<(), String> {
     }
 }
 
-fn check_node_client(request: &X509CertificationRequest<'_>, usages: &[&str]) -> Result<(), &'static str> {
-    let subject = &request.certification_request_info.subject;
-    check_group(subject)?;
-    let names = Names::of(request);
-    for (found, refusal) in [
-        (names.hosts, "DNS subjectAltNames are not allowed"),
-        (names.mails, "Email subjectAltNames are not allowed"),
-        (names.addresses, "IP subjectAltNames are not allowed"),
-        (names.locations, "URI subjectAltNames are not allowed"),
-    ] {
-        if found > 0 {
-            return Err(refusal);
-        }
+fn check_node_client(request: &SigningRequest, usages: &[&str]) -> Result<(), &'static str> {
+    check_group(request)?;
+    let has = |is_of: fn(&OtherName) -> bool| request.names.iter().any(is_of);
+    if has(is_host) {
+        return Err("DNS subjectAltNames are not allowed");
     }
-    check_node_name(subject)?;
+    if has(is_mail) {
+        return Err(MAIL);
+    }
+    if has(is_address) {
+        return Err("IP subjectAltNames are not allowed");
+    }
+    if has(is_location) {
+        return Err(LOCATION);
+    }
+    check_node_name(request)?;
     match is_for(usages, "client auth") {
         true => Ok(()),
         false => Err("usages did not match [client auth digital signature key encipherment]"),
     }
 }
 
-fn check_node_server(request: &X509CertificationRequest<'_>, usages: &[&str]) -> Result<(), &'static str> {
-    let subject = &request.certification_request_info.subject;
-    check_group(subject)?;
-    let names = Names::of(request);
-    if names.hosts == 0 && names.addresses == 0 {
+fn check_node_server(request: &SigningRequest, usages: &[&str]) -> Result<(), &'static str> {
+    check_group(request)?;
+    let has = |is_of: fn(&OtherName) -> bool| request.names.iter().any(is_of);
+    if !has(is_host) && !has(is_address) {
         return Err("DNS or IP subjectAltName is required");
     }
-    if names.mails > 0 {
-        return Err("Email subjectAltNames are not allowed");
+    if has(is_mail) {
+        return Err(MAIL);
     }
-    if names.locations > 0 {
-        return Err("URI subjectAltNames are not allowed");
+    if has(is_location) {
+        return Err(LOCATION);
     }
     if !is_for(usages, "server auth") {
         return Err("usages did not match [digital signature key encipherment server auth]");
     }
-    check_node_name(subject)
+    check_node_name(request)
+}
+
+fn is_host(name: &OtherName) -> bool {
+    matches!(name, OtherName::Host(_))
+}
+
+fn is_mail(name: &OtherName) -> bool {
+    matches!(name, OtherName::Mail(_))
+}
+
+fn is_address(name: &OtherName) -> bool {
+    matches!(name, OtherName::Address(_))
+}
+
+fn is_location(name: &OtherName) -> bool {
+    matches!(name, OtherName::Location(_))
 }
 
 /// Exactly the group of nodes.
-fn check_group(subject: &X509Name<'_>) -> Result<(), &'static str> {
-    let mut groups = subject.iter_organization();
-    match (groups.next().and_then(|group| group.as_str().ok()), groups.next()) {
-        (Some(NODES), None) => Ok(()),
-        _ => Err("subject organization is not system:nodes"),
+fn check_group(request: &SigningRequest) -> Result<(), &'static str> {
+    match request.groups().eq([NODES]) {
+        true => Ok(()),
+        false => Err("subject organization is not system:nodes"),
     }
 }
 
-fn check_node_name(subject: &X509Name<'_>) -> Result<(), &'static str> {
-    let name = subject.iter_common_name().last().and_then(|name| name.as_str().ok());
-    match name.is_some_and(|name| name.starts_with(NODE)) {
+fn check_node_name(request: &SigningRequest) -> Result<(), &'static str> {
+    match request.user().is_some_and(|name| name.starts_with(NODE)) {
         true => Ok(()),
         false => Err("subject common name does not begin with system:node:"),
     }
@@ -130,53 +134,16 @@ fn is_for(usages: &[&str], purpose: &str) -> bool {
     usages == BTreeSet::from([SIGNATURE, purpose]) || usages == BTreeSet::from([SIGNATURE, ENCIPHERMENT, purpose])
 }
 
-/// How many other names of each kind a request asks for.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Names {
-    hosts: usize,
-    mails: usize,
-    addresses: usize,
-    locations: usize,
-}
-
-impl Names {
-    fn of(request: &X509CertificationRequest<'_>) -> Self {
-        let mut names = Self::default();
-        for extension in request.requested_extensions().into_iter().flatten() {
-            let ParsedExtension::SubjectAlternativeName(given) = extension else { continue };
-            for name in &given.general_names {
-                match name {
-                    GeneralName::DNSName(_) => names.hosts += 1,
-                    GeneralName::RFC822Name(_) => names.mails += 1,
-                    GeneralName::IPAddress(_) => names.addresses += 1,
-                    GeneralName::URI(_) => names.locations += 1,
-                    _ => {}
-                }
-            }
-        }
-        names
-    }
-}
-
 #[cfg(test)]
-pub mod tests {
-    use rcgen::{CertificateParams, DnType, KeyPair, SanType};
+mod tests {
+    use rcgen::SanType;
 
     use super::*;
-
-    /// A request of a user in a group, as PEM.
-    pub fn request(name: &str, group: &str, names: &[&SanType]) -> String {
-        let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
-        params.distinguished_name = rcgen::DistinguishedName::new();
-        params.distinguished_name.push(DnType::OrganizationName, group);
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.subject_alt_names = names.iter().copied().cloned().collect();
-        params.serialize_request(&KeyPair::generate().unwrap()).unwrap().pem().unwrap()
-    }
+    use crate::signing::request::tests::request;
 
     fn check(rule: Rule, request: &str, usages: &[&str], refusal: Option<&str>) {
-        let der = first_request(request.as_bytes()).unwrap();
-        assert_eq!(rule.check(&der, usages).err().as_deref(), refusal, "{rule:?} {usages:?}");
+        let request = SigningRequest::read(request.as_bytes()).unwrap();
+        assert_eq!(rule.check(&request, usages).err().as_deref(), refusal, "{rule:?} {usages:?}");
     }
 
     #[test]
@@ -225,19 +192,5 @@ pub mod tests {
         check(Rule::NodeServer, &user, SERVER, Some("subject common name does not begin with system:node:"));
         let user = request("ann", "system:nodes", &[]);
         check(Rule::NodeClient, &user, CLIENT, Some("subject common name does not begin with system:node:"));
-    }
-
-    #[test]
-    fn only_the_first_block_counts() {
-        let (one, two) = (request("one", "a", &[]), request("two", "a", &[]));
-        let first = first_request(one.as_bytes()).unwrap();
-        assert_eq!(first_request(format!("{one}{two}").as_bytes()), Some(first));
-        let key = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
-        assert_eq!(first_request(format!("{key}{one}").as_bytes()), None);
-        assert_eq!(first_request(b""), None);
-        assert_eq!(
-            first_request(b"-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n"),
-            None
-        );
     }
 }
