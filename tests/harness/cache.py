@@ -23,6 +23,7 @@ def with_yaml():
         fresh = tempfile.mkdtemp(prefix="parser-", dir=place.parent)
         command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", "--root-user-action=ignore", "--no-deps", "--target", fresh, PARSER]
         if subprocess.run(command).returncode:
+            shutil.rmtree(fresh)
             sys.exit("a parser of YAML could not be fetched")
         try:
             os.rename(fresh, place)

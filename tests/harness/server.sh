@@ -49,7 +49,7 @@ start_server() {
     local store=(--data-dir "$SERVER_DIR/data")
     if [ "${PAWL_STORE:-}" = etcd ]; then
         [ -n "${ETCD_PID:-}" ] || start_etcd
-        # What is kept beside is below where the server is started.
+        # Its certificates are below where the server is started.
         store=(--etcd-servers "$ETCD_URL")
     fi
     export KUBECONFIG=$SERVER_DIR/kubeconfig

@@ -11,6 +11,7 @@ pub mod damage;
 pub mod linear;
 pub mod proxy;
 pub mod sealing;
+pub mod signing;
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};

@@ -2,50 +2,9 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use pawl_testing::{Client, Protocol, Running};
-use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
-use serde_json::{Value, json};
-
-const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
-const CLIENT: &str = "kubernetes.io/kube-apiserver-client";
-
-/// A request of Ann, in DER, and its key.
-fn request() -> (Vec<u8>, KeyPair) {
-    let key = KeyPair::generate().unwrap();
-    let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
-    params.distinguished_name = DistinguishedName::new();
-    params.distinguished_name.push(DnType::OrganizationName, "builders");
-    params.distinguished_name.push(DnType::CommonName, "ann");
-    let request = params.serialize_request(&key).unwrap();
-    (request.der().to_vec(), key)
-}
-
-async fn post(admin: &Client, (name, signer, usage): (&str, &str, &str), request: &[u8]) {
-    let text = BASE64.encode(request);
-    let pem = format!("-----BEGIN CERTIFICATE REQUEST-----\n{text}\n-----END CERTIFICATE REQUEST-----\n");
-    let request = json!({"metadata": {"name": name}, "spec": {
-        "request": BASE64.encode(pem), "signerName": signer, "usages": [usage], "expirationSeconds": 3600,
-    }});
-    admin.post(REQUESTS, &request).await.unwrap().expect(201);
-}
-
-/// Asks for a certificate, and keeps the key.
-async fn ask(admin: &Client, name: &str, signer: &str, usage: &str) -> KeyPair {
-    let (request, key) = request();
-    post(admin, (name, signer, usage), &request).await;
-    key
-}
-
-async fn approve(admin: &Client, name: &str) {
-    let mut request = admin.get(&format!("{REQUESTS}/{name}")).await.unwrap().expect(200);
-    request["status"] =
-        json!({"conditions": [{"type": "Approved", "status": "True", "reason": "Test", "message": "it is Ann"}]});
-    admin.put(&format!("{REQUESTS}/{name}/approval"), &request).await.unwrap().expect(200);
-}
-
-async fn status(admin: &Client, name: &str) -> Value {
-    admin.get(&format!("{REQUESTS}/{name}")).await.unwrap().expect(200)["status"].clone()
-}
+use pawl_testing::signing::{CLIENT, REQUESTS, approval, approve, ask, object, request, status};
+use pawl_testing::{Protocol, Running};
+use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_request_is_signed() {
@@ -55,7 +14,7 @@ async fn an_approved_request_is_signed() {
     ask(&running.admin, "elsewhere", "example.com/own", "client auth").await;
     ask(&running.admin, "unseen", CLIENT, "client auth").await;
     for name in ["elsewhere", "server", "ann"] {
-        approve(&running.admin, name).await;
+        approve(&running.admin, name).await.expect(200);
     }
     let admin = running.place.client(Protocol::Http2);
     let answered = async || {
@@ -74,6 +33,7 @@ async fn an_approved_request_is_signed() {
     let user = &review["status"]["userInfo"];
     assert_eq!(user["username"], "ann");
     assert_eq!(user["groups"], json!(["builders", "system:authenticated"]));
+    assert!(user["uid"].is_null(), "{user}");
     assert_eq!(ann.get("/api/v1/secrets").await.unwrap().code, 403);
 
     let refused = status(&admin, "server").await;
@@ -94,7 +54,7 @@ async fn an_approved_request_is_signed() {
 async fn a_server_without_the_controller_signs_nothing() {
     let mut running = Running::start(&["--controllers=*,-csrsigning"], &[]).await;
     ask(&running.admin, "ann", CLIENT, "client auth").await;
-    approve(&running.admin, "ann").await;
+    approve(&running.admin, "ann").await.expect(200);
     // Another controller has seen what came later.
     running.admin.post("/api/v1/namespaces", &json!({"metadata": {"name": "later"}})).await.unwrap().expect(201);
     let admin = running.place.client(Protocol::Http2);
@@ -117,8 +77,8 @@ async fn what_is_not_signed_by_its_own_key_is_refused() {
     let (mut request, _) = request();
     let name = request.windows(3).position(|bytes| bytes == b"ann").unwrap();
     request[name..name + 3].copy_from_slice(b"bob");
-    post(&running.admin, ("bob", CLIENT, "client auth"), &request).await;
-    approve(&running.admin, "bob").await;
+    running.admin.post(REQUESTS, &object("bob", (CLIENT, "client auth"), &request)).await.unwrap().expect(201);
+    approve(&running.admin, "bob").await.expect(200);
     let admin = running.place.client(Protocol::Http2);
     let failed = async || match status(&admin, "bob").await["conditions"][1]["message"].as_str() {
         Some("the request is not signed by its own key") => Ok(()),
@@ -126,5 +86,56 @@ async fn what_is_not_signed_by_its_own_key_is_refused() {
     };
     running.until(failed).await;
     assert!(status(&admin, "bob").await["certificate"].is_null());
+    running.stop().await;
+}
+
+/// He may ask, change what he asked for and write its status, and nothing more.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_approves_himself_or_changes_what_was_approved() {
+    let mut running = Running::start(&["--controllers=*,-csrsigning"], &["mallory"]).await;
+    let group = "rbac.authorization.k8s.io";
+    let rules = json!([{"apiGroups": ["certificates.k8s.io"], "verbs": ["create", "get", "update"],
+        "resources": ["certificatesigningrequests", "certificatesigningrequests/status", "certificatesigningrequests/approval"]}]);
+    let role = json!({"metadata": {"name": "asking"}, "rules": rules});
+    running.admin.post(&format!("/apis/{group}/v1/clusterroles"), &role).await.unwrap().expect(201);
+    let binding = json!({"metadata": {"name": "asking"}, "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "asking"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": "mallory"}]});
+    running.admin.post(&format!("/apis/{group}/v1/clusterrolebindings"), &binding).await.unwrap().expect(201);
+    let mallory = running.user("mallory");
+    let (honest, _) = request();
+    let mut asked = object("his", (CLIENT, "client auth"), &honest);
+    // What he says of its status, and of who asks, is not heard.
+    asked["status"] = approval();
+    asked["status"]["certificate"] = json!("Zm9v");
+    asked["spec"]["username"] = json!("system:admin");
+    let may = async || match mallory.get(&format!("{REQUESTS}/none")).await?.code {
+        404 => Ok(()),
+        code => Err(format!("{code}").into()),
+    };
+    running.until(may).await;
+    let made = mallory.post(REQUESTS, &asked).await.unwrap().expect(201);
+    assert_eq!((&made["status"], &made["spec"]["username"]), (&json!({}), &json!("mallory")));
+    // Through no door.
+    assert_eq!(approve(&mallory, "his").await.code, 403);
+    let mut wanted = made.clone();
+    wanted["status"] = approval();
+    let refused = mallory.put(&format!("{REQUESTS}/his/status"), &wanted).await.unwrap();
+    assert!(refused.code == 403 || refused.code == 422, "{refused:?}");
+    mallory.put(&format!("{REQUESTS}/his"), &wanted).await.unwrap().expect(200);
+    assert_eq!(status(&running.admin, "his").await, json!({}));
+    // What was approved is what is signed.
+    approve(&running.admin, "his").await.expect(200);
+    let (other, _) = request();
+    let mut exchanged = running.admin.get(&format!("{REQUESTS}/his")).await.unwrap().expect(200);
+    let spec = exchanged["spec"].clone();
+    exchanged["spec"] = object("his", ("kubernetes.io/kubelet-serving", "server auth"), &other)["spec"].clone();
+    for place in ["his", "his/status"] {
+        let _ = mallory.put(&format!("{REQUESTS}/{place}"), &exchanged).await.unwrap();
+        let stored = running.admin.get(&format!("{REQUESTS}/his")).await.unwrap().expect(200);
+        assert_eq!(stored["spec"], spec, "{place}");
+    }
+    // The signer without a rule is for what older servers stored.
+    let legacy = object("legacy", ("kubernetes.io/legacy-unknown", "client auth"), &honest);
+    assert_eq!(mallory.post(REQUESTS, &legacy).await.unwrap().code, 422);
     running.stop().await;
 }

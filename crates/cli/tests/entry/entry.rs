@@ -277,6 +277,8 @@ async fn servers_side_by_side_write_their_own_kubeconfigs() {
         command.env("TMPDIR", place.path("")).current_dir(place.path(""));
         (place.launch(command), kubeconfig)
     };
+    // Somebody's own file, of a name that one might take for what is being written.
+    fs::write(place.path("server.new"), "mine").unwrap();
     let mut servers: Vec<_> = (0..8).map(start).collect();
     let mut urls = std::collections::BTreeSet::new();
     for (server, kubeconfig) in &mut servers {
@@ -286,6 +288,7 @@ async fn servers_side_by_side_write_their_own_kubeconfigs() {
         client(kubeconfig).await.apiserver_version().await.unwrap();
     }
     assert_eq!(urls.len(), servers.len());
+    assert_eq!(fs::read_to_string(place.path("server.new")).unwrap(), "mine");
     for (server, _) in servers {
         server.stop().await;
     }

@@ -6,14 +6,10 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Command;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use pawl_testing::authority::{Authority, Request};
-use pawl_testing::{Client, Place, Protocol, Server, Trust};
-use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, KeyPair};
+use pawl_testing::{Client, Place, Protocol, Server, Trust, signing};
+use rcgen::ExtendedKeyUsagePurpose;
 use serde_json::json;
-
-const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
 /// A server as a test suite in Go has it.
 struct Environment {
@@ -170,21 +166,15 @@ async fn found(client: &Client) -> (Vec<String>, bool) {
         let names = list["items"].as_array().unwrap().iter().map(|object| object["metadata"]["name"].as_str().unwrap());
         made.extend(names.map(str::to_owned));
     }
-    let request = client.get(&format!("{REQUESTS}/ann")).await.unwrap().expect(200);
-    (made, request["status"]["certificate"].is_string())
+    (made, signing::status(client, "ann").await["certificate"].is_string())
 }
 
 async fn fill(client: &Client) {
     for name in ["n", "passing"] {
         client.post("/api/v1/namespaces", &json!({"metadata": {"name": name}})).await.unwrap().expect(201);
     }
-    let params = CertificateParams::new(Vec::<String>::new()).unwrap();
-    let text = params.serialize_request(&KeyPair::generate().unwrap()).unwrap().pem().unwrap();
-    let spec = json!({"request": BASE64.encode(text), "signerName": "kubernetes.io/kube-apiserver-client", "usages": ["client auth"]});
-    let mut request =
-        client.post(REQUESTS, &json!({"metadata": {"name": "ann"}, "spec": spec})).await.unwrap().expect(201);
-    request["status"] = json!({"conditions": [{"type": "Approved", "status": "True", "reason": "Test"}]});
-    client.put(&format!("{REQUESTS}/ann/approval"), &request).await.unwrap().expect(200);
+    signing::ask(client, "ann", signing::CLIENT, "client auth").await;
+    signing::approve(client, "ann").await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
